@@ -197,7 +197,7 @@ export class Applier {
   private async send(task: Task, known: Entry | undefined): Promise<StepOutcome> {
     const { metrics } = this.props;
     const { controller } = task.reader;
-    // What this apply no longer names is ours only until then, and would stay the other's forever.
+    // A field that this apply drops would stay with a legacy manager forever, so its claim is removed first.
     if (known) await this.freeOf(isLegacy, task, known.sharedWithLegacy);
     let answer: Applied;
     try {
@@ -271,7 +271,7 @@ export class Applier {
     return this.props.lastApplies.wasLast(uid, step.fieldManager, hash);
   }
 
-  /** Replaces an object in which something has to change that can't, once its successor is known to be acceptable. */
+  /** Deletes and creates an object in which an immutable field has to change, once a dry run of the new one was accepted. */
   private async recreate(task: Task, { object }: Entry): Promise<StepOutcome> {
     try {
       await checkAcceptable(this.props.api, task);

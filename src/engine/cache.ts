@@ -94,7 +94,7 @@ export class Store {
   private readonly listeners: Listener[] = [];
   /** Per watch, the newest version that it has delivered: every older change has been seen. */
   private readonly delivered = new Map<string, string>();
-  /** Keys of what our own requests have shown to be gone, and no watch has told the end of. */
+  /** Keys that our own requests have found gone, and whose end no watch has delivered yet. */
   private readonly awaitedDeletions = new Set<string>();
   private readonly live = new Set<string>();
   /** By key. */
@@ -239,8 +239,8 @@ export class Store {
   }
 
   /**
-   * Sends a write of one object and takes its answer. The writer isn't notified of its own change, also where the watch
-   * delivers it before the answer, but afterwards of those of others that came meanwhile, also where its own came on top.
+   * Sends a write of one object and stores its answer. The writer isn't notified of its own change, even if the watch is
+   * faster. Changes of others during the write are notified at its end, even if ours came on top.
    */
   async write<T extends { readonly object: AnyObject }>(
     key: string,

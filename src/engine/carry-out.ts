@@ -69,14 +69,14 @@ export async function carryOut(
   const changes = await changeObjects(plan, reader, tools, steps, signal);
   const failures = changes.flatMap(({ error }) => error ?? []);
   const key = reader.writer.key ?? '';
-  // What was corrected is known in this pass alone.
+  // Only this pass knows of a correction.
   const isNews = plan.error !== undefined || changes.some(({ action }) => action === 'corrected');
   const isPassing = !isNews && failures.length > 0 && policy?.isTransient(key, failures) === true;
   const isSilent = steps.ended || isPassing;
-  // Both are computed before the status is written, so that an event can tell whether its news is news.
+  // Both are computed before the status is written, so that an event sees the old status.
   const events = isSilent ? [] : eventsOf(plan, changes, recorder);
   const statusError = isSilent ? undefined : statusErrorOf(plan, changes);
-  // News is sent once, as long as the status remembers it.
+  // Events are deduplicated by the status, so a status with an event isn't left.
   const isQuiet = events.length === 0 && !plan.error && !statusError && allWell(changes);
   const mayLeave = isQuiet && policy?.mayDeferStatus(key) === true;
   let toWrite = isPassing ? [] : plan.status;
@@ -247,8 +247,8 @@ async function writeStatuses(
 }
 
 /**
- * Takes the steps of a plan until the signal aborts. A step without an answer ends nothing: while the API server can't be
- * reached the others fail at once, at the gate, and else what ended that one need not end them.
+ * Runs the steps of a plan until the signal aborts. A step without an answer doesn't stop the plan: in an outage the gate
+ * fails the others unsent, else they may succeed.
  *
  * **Guarantees.** Once the signal has aborted, no step is begun. A step that is under way then isn't ended, since its
  * request may take effect all the same; only the wait for it is. Never rejects unless a step does.

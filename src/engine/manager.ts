@@ -35,8 +35,6 @@ export interface ManagerProps {
   readonly namespaces?: readonly string[];
   /** Keys in work at once, per controller. @default 16 */
   readonly workers?: number;
-  /** Writes in flight. @default 32 */
-  readonly maxWrites?: number;
   /** Works only while it holds the lease. @default - works at once, and with any number of others */
   readonly election?: ElectionProps;
   /** @default systemClock */
@@ -92,7 +90,7 @@ export class Manager {
   private readonly elector: Elector | undefined;
 
   constructor(private readonly props: ManagerProps) {
-    const { controllers, log, metrics, instance, namespaces = [], election, maxWrites } = props;
+    const { controllers, log, metrics, instance, namespaces = [], election } = props;
     const clock = (this.clock = props.clock ?? systemClock);
     const random = props.random ?? Math.random;
     const time = new ServerTime(clock);
@@ -100,7 +98,6 @@ export class Manager {
       ...{ wire: props.transport, clock, random, log, metrics },
       // Asked once there is something to send. Without an election, nothing is ever held back.
       fence: { admits: (): boolean => this.elector?.admits() ?? true },
-      ...(maxWrites !== undefined && { maxWrites }),
     });
     const common: Common = { api: new Api(this.gate, time), clock, random, log, metrics };
     const stores = new Stores({ perNamespace: namespaces.length > 0, freeze: props.freeze ?? false, log });
@@ -328,7 +325,7 @@ class Leadership {
 
   /**
    * A list shows that the server went back to an older state: work goes on as in a new term, once all is listed. A type
-   * that wasn't listed since it was seen before shows the same once more.
+   * whose last list is from before shows the same restore once more, which is ignored.
    */
   wentBack(listedBefore: number, now: number): void {
     if (listedBefore < this.backSince) return;

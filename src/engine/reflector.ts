@@ -29,7 +29,7 @@ export interface ReflectorProps {
   readonly onDoubt?: ((isDoubtful: boolean) => void) | undefined;
   /** Called with each complete list, once the store holds it. @default - not called */
   readonly onListed?: () => void;
-  /** Called when a list shows an older state of the server, with when the one before was asked for. @default - not called */
+  /** Called when a list shows an older state of the server, with the start of the list before. @default - not called */
   readonly onWentBack?: (listedBefore: number) => void;
 }
 
@@ -53,7 +53,7 @@ export class Reflector {
   private readonly schema: SchemaChanges;
   private isListing = true;
   private error: Error | undefined;
-  /** The version that everything up to has been delivered, as long as it can be gone on from. */
+  /** Version to resume the watch from: everything up to it was delivered. Without one, a list comes first. */
   private resumeVersion: string | undefined;
   /** When the server said something last: an event, a bookmark, or a refusal. */
   private heardAt: number;
@@ -62,7 +62,7 @@ export class Reflector {
   private openedAt = Infinity;
   /** Failures in a row. */
   private tries = 0;
-  /** Since a version expired last, a watch was at work for a while. */
+  /** A watch has lasted since the last 410, so the next 410 doesn't count as a failure. */
   private hasWorked = true;
   private troubleSince: number | undefined;
   private troubleAt = -Infinity;
@@ -80,7 +80,7 @@ export class Reflector {
   private turn = new AbortController();
   private catchUp: Timer | undefined;
   private readonly demands = new Set<Demand>();
-  /** When the last complete list was asked for, and the one under way. */
+  /** Start of the last complete list; below, of the list under way. */
   private lastListStartedAt = -Infinity;
   private listStartedAt = -Infinity;
 
@@ -188,7 +188,7 @@ export class Reflector {
       await this.follow(this.resumeVersion, signal);
       return;
     }
-    // Where this fails for no fault of the version that was reached, that is gone on from.
+    // If the list fails and the version is still good, the watch resumes from it, and the list is repeated after this.
     this.listDueAt = now + WATCH.listAgain;
     this.listStartedAt = now;
     this.isListing = true;
@@ -340,7 +340,7 @@ export class Reflector {
     }
   }
 
-  /** The watch that is open, if any, has delivered what was missed: what the store doesn't know isn't there. */
+  /** The open watch has delivered what was missed: from now on, what is missing in the store doesn't exist. */
   private caughtUp(): void {
     this.catchUp?.cancel();
     if (this.watches) this.props.store.setFollowed(this.props.scope.namespace, true);
@@ -366,7 +366,7 @@ export class Reflector {
     let delay: number;
     if (isMissing) {
       delay = await this.missing.notServed(error, signal);
-      // Where that is no reason to wait, there is nothing to wait for.
+      // Unless its state is in doubt, a kind that isn't served counts as listed.
       if (this.doubtful === undefined || mayBeDoubtful) {
         if (optional) this.markSynced();
         this.meetDemands();
@@ -440,7 +440,7 @@ function isVersionTooLarge(error: Error): boolean {
 function hintFor(error: Error): string | undefined {
   if (error instanceof ApiError) {
     if (error.code === 401) return 'The credentials are not accepted: check the kubeconfig';
-    return error.code === 403 ? `It may not be listed and watched; ${GRANT}` : undefined;
+    return error.code === 403 ? `The right to list and watch it is missing; ${GRANT}` : undefined;
   }
   // Errors of the network have a code; those of a kind's own functions don't.
   const isUnanswered = error instanceof OperatorError && error.reason === 'Unreachable';

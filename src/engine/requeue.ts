@@ -214,7 +214,7 @@ export class Requeue {
     const paused = errors.filter(({ cause }) => askedDelay(cause) > 0);
     const others = errors.filter((error) => !paused.includes(error));
     const pause = others.length > 0 ? this.backOff(key, others) : Infinity;
-    // Failures that back off would be sent again with what was refused, so that waits for them.
+    // A retry would send these again too, so the longer backoff decides.
     if (others.some(({ retry }) => retry !== 'onChange') || paused.length === 0) return pause;
     // No failure that backs off: the pause is known. The gate holds what is refused for longer; all else of the plan goes on.
     const soonest = Math.max(REQUEUE.refused, Math.min(...paused.map(pauseAskedBy)));
@@ -255,7 +255,7 @@ function pauseAskedBy({ retryAfterMilliseconds, cause }: OperatorError): number 
   return Math.max(retryAfterMilliseconds, askedDelay(cause));
 }
 
-/** A time that had passed already would be met at once, and then again; one that came meanwhile is met soon. */
+/** A time that is past is met after a pause, so that a kind that always gives one doesn't spin; one that came meanwhile is met soon. */
 function requeueDelay(at: Date | undefined, plannedFor: Date, passed: number): number | undefined {
   if (at === undefined) return undefined;
   const delay = at.getTime() - plannedFor.getTime();

@@ -7,9 +7,8 @@ import { describeRef, objectId, splitKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import { declareMetric } from '../telemetry/metrics.js';
-import type { RecordSample } from '../telemetry/metrics.js';
+import type { Metrics, RecordSample } from '../telemetry/metrics.js';
 import type { Logger, LogLevel } from '../telemetry/logger.js';
-import type { Metrics } from '../telemetry/metrics.js';
 import { StoreReader } from './cache.js';
 import type { Stores } from './cache.js';
 import { carryOut } from './carry-out.js';
@@ -34,8 +33,6 @@ export interface RunnerProps {
   readonly time?: ServerTime;
   /** Keys in work at once. */
   readonly workers: number;
-  /** A reconcile that takes longer is given up and tried again after a pause. @default 120_000 */
-  readonly reconcileTimeoutMilliseconds?: number;
   /** Ends when the event loop has looked after everything else. @default setImmediate */
   readonly nextTurn?: () => Promise<void>;
 }
@@ -67,7 +64,6 @@ export class Runner {
 
   constructor(private readonly props: RunnerProps) {
     const { controller, stores, clock, random, log, metrics, tools } = props;
-    const { reconcileTimeoutMilliseconds: timeoutMilliseconds = REQUEUE.timeout } = props;
     const { name } = controller;
     const queueMetrics = new QueueMetrics(metrics, name);
     const queue = (this.queue = new Queue({ clock, random, observer: queueMetrics }));
@@ -78,7 +74,7 @@ export class Runner {
     this.reader = reader;
     this.log = log.child({ controller: name, kind: controller.kind });
     this.kindMetrics = new KindMetrics(metrics, controller.metrics ?? [], this.log);
-    this.inFlight = new InFlight({ clock, timeoutMilliseconds });
+    this.inFlight = new InFlight(clock);
     this.nextTurn = props.nextTurn ?? (async () => setImmediate());
     this.yielder = new Yielder(clock, this.nextTurn);
     this.changes = new ChangeMetrics(metrics, name);
@@ -102,7 +98,10 @@ export class Runner {
     if (watched) this.requeue.kindServed();
   }
 
-  /** Begins nothing while it is doubtful what there is of a kind, unless only plans that name an object of it depend on that. */
+  /**
+   * Holds the queue while it is unknown what there is of a kind. Of an optional kind that is written, only plans that name an
+   * object of it are withheld, when they are carried out.
+   */
   setUncertain(type: TypeRef, reason: string, isDoubtful: boolean): void {
     const depends = this.props.controller.watches.some(
       (watch) => groupKind(watch.type) === groupKind(type) && (!watch.optional || watch.readOnly),
@@ -374,12 +373,6 @@ export class ReconcileLog {
   }
 }
 
-interface InFlightProps {
-  readonly clock: Clock;
-  /** After this a reconcile is given up. */
-  readonly timeoutMilliseconds: number;
-}
-
 /** One reconcile, from the moment its key is in work until the last request of it has been answered. */
 interface Flight {
   /** Aborted when the reconcile is to be given up; its reason is an OperatorError that says why. */
@@ -394,7 +387,7 @@ class InFlight {
   private readonly landed: (() => void)[] = [];
   private interrupting = false;
 
-  constructor(private readonly props: InFlightProps) {}
+  constructor(private readonly clock: Clock) {}
 
   begin(): Flight {
     const abort = new AbortController();
@@ -403,8 +396,8 @@ class InFlight {
     if (this.interrupting) {
       abort.abort(interrupted());
     } else {
-      timer = this.props.clock.setTimer(this.props.timeoutMilliseconds, () => {
-        abort.abort(this.timedOut());
+      timer = this.clock.setTimer(REQUEUE.timeout, () => {
+        abort.abort(timedOut());
       });
     }
     return {
@@ -431,15 +424,14 @@ class InFlight {
   async idle(): Promise<void> {
     if (this.flights.size > 0) await new Promise<void>((resolve) => this.landed.push(resolve));
   }
+}
 
-  private timedOut(): OperatorError {
-    const seconds = this.props.timeoutMilliseconds / 1000;
-    return new OperatorError({
-      reason: TIMEOUT_REASON,
-      message: `The reconcile took longer than ${seconds} s and was given up; the API server may be slow, or the plan has too many steps`,
-      retry: 'backoff',
-    });
-  }
+function timedOut(): OperatorError {
+  return new OperatorError({
+    reason: TIMEOUT_REASON,
+    message: `The reconcile took longer than ${REQUEUE.timeout / 1000} s and was given up; the API server may be slow, or the plan has too many steps`,
+    retry: 'backoff',
+  });
 }
 
 function interrupted(): OperatorError {

@@ -138,8 +138,12 @@ describe('Reflector, listing', () => {
       server.answers.push(page('90', [configMap('a', '7')], 'next'), second.promise, third.promise);
     });
     for (const answer of [
-      () => second.resolve(page('91', [], 'next')),
-      () => third.reject(new Error('no answer')),
+      () => {
+        second.resolve(page('91', [], 'next'));
+      },
+      () => {
+        third.reject(new Error('no answer'));
+      },
     ]) {
       await clock.advance(200_000);
       answer();
