@@ -120,7 +120,7 @@ export class Reflector {
     return this.resumeVersion;
   }
 
-  /** For how long the server hasn't said anything, not even a refusal. @param now by the monotonic clock */
+  /** For how long nothing has been heard: no data, no refusal, no list that failed. @param now by the monotonic clock */
   silentForMilliseconds(now: number): number {
     return now - this.heardAt;
   }
