@@ -589,14 +589,14 @@ export interface AppServiceSpecProbes {
   readonly readiness?: AppServiceSpecProbesReadiness;
 
   /**
-   * Whether the container has to be started anew. Where it fails, the container is ended and started.
+   * Checks whether the container has to be restarted, and restarts it where it fails.
    *
    * @schema AppServiceSpecProbes#liveness
    */
   readonly liveness?: AppServiceSpecProbesLiveness;
 
   /**
-   * Whether the container has started. Until it has, the other probes wait; where it fails, the container is ended and started anew.
+   * Whether the container has started. Until it has, the other probes wait; where it fails, the container is restarted.
    *
    * @schema AppServiceSpecProbes#startup
    */
@@ -1352,7 +1352,7 @@ export function toJson_AppServiceSpecProbesReadiness(obj: AppServiceSpecProbesRe
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
- * Whether the container has to be started anew. Where it fails, the container is ended and started.
+ * Checks whether the container has to be restarted, and restarts it where it fails.
  *
  * @schema AppServiceSpecProbesLiveness
  */
@@ -1458,7 +1458,7 @@ export function toJson_AppServiceSpecProbesLiveness(obj: AppServiceSpecProbesLiv
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
- * Whether the container has started. Until it has, the other probes wait; where it fails, the container is ended and started anew.
+ * Whether the container has started. Until it has, the other probes wait; where it fails, the container is restarted.
  *
  * @schema AppServiceSpecProbesStartup
  */

@@ -136,7 +136,7 @@ export interface StreamIngressSpec {
   readonly className?: string;
 
   /**
-   * Whether the PROXY protocol, which tells the address of the client, is spoken. For TCP only.
+   * Whether the PROXY protocol, which passes on the address of the client, is spoken. For TCP only.
    *
    * @schema StreamIngressSpec#proxyProtocol
    */
@@ -221,7 +221,7 @@ export function toJson_StreamIngressSpecUpstream(obj: StreamIngressSpecUpstream 
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
- * Whether the PROXY protocol, which tells the address of the client, is spoken. For TCP only.
+ * Whether the PROXY protocol, which passes on the address of the client, is spoken. For TCP only.
  *
  * @schema StreamIngressSpecProxyProtocol
  */

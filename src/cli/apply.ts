@@ -304,20 +304,24 @@ function treeOf({ given, operator }: Applied, { resources }: StatusDocument): Tr
 }
 
 /** Returns lines on what isn't ready; on all of it, where that was reported before. */
-function progressOf({ resource, byChildren, word }: Tree, all: boolean): Line[] {
+function progressOf(
+  { resource, byChildren, word }: Tree,
+  all: boolean,
+  isShown = ({ message }: { readonly message?: string }): boolean => message !== undefined,
+): Line[] {
   if (!resource) return [];
   return [
     ...(byChildren || (!all && word === 'Ready') ? [] : [resourceLine(resource)]),
     ...resource.children.flatMap((child) => [
       ...(all || child.phase !== 'ready' ? [childLine(child)] : []),
-      ...child.pods.filter(({ ready, message }) => !ready && (message !== undefined || !all)).map(podLine),
+      ...child.pods.filter((pod) => !pod.ready && isShown(pod)).map(podLine),
     ]),
   ];
 }
 
 function reasonsOf(tree: Tree, when: string): string[] {
   if (tree.word === 'Ready') return [];
-  const lines = progressOf(tree, false).map(([, text]) => text);
+  const lines = progressOf(tree, false, () => true).map(([, text]) => text);
   const reasons = tree.resource ? [...lines, ...tree.resource.notes] : ['it is gone'];
   return [`${tree.name} isn't ready${when}`, ...reasons.map((line) => `  ${line}`)];
 }

@@ -136,7 +136,7 @@ export function defineKind<Spec, Status extends object = Record<string, unknown>
       `Kind ${kind.type.kind}`,
       `type ${twice} is listed twice; list it once, in children, in formerChildren or in related`,
     );
-  // The adapter handles kinds of every type, so it can't know this one's.
+  // The adapter reads `status` and `handOver` alone, and knows no kind's types.
   const own = props as unknown as OwnFunctions;
   const controller = (render: Render): Controller => new OwnedChildren(kind, render, own);
   return {

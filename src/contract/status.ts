@@ -44,7 +44,7 @@ export interface StatusReport<Status extends object> {
   readonly requeueAt?: Date;
 }
 
-/** Computes the status of a custom resource. It must be pure, without counters and times: what differs is written each time. */
+/** Computes the status of a custom resource. It must be pure, and its result without counters or the current time, since a status that differs is written each time. */
 export type StatusFunction<Spec, Status extends object> = (
   input: StatusInput<Spec, Status>,
 ) => StatusReport<Status>;

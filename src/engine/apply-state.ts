@@ -153,7 +153,7 @@ interface Refusal {
 
 /** Bodies that the API server has refused for good, so that they aren't sent again and again. */
 export class Refusals {
-  /** By `refusalId`, the latest at the end. */
+  /** By object and field manager, the latest at the end. */
   private readonly refusals = new Map<string, Refusal>();
   /** By claim, when it was last given up; the latest at the end. */
   private readonly released = new Map<string, number>();

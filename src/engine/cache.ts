@@ -25,7 +25,7 @@ export interface Entry {
   readonly sharedWithHeld?: readonly string[];
   /**
    * Owners of fields, kept only since a watch has shown that another writer changed what was applied, and until the answer to
-   * the next write: it tells who it was.
+   * the next write: the report names the writer.
    */
   readonly drifted?: readonly ManagedFieldsEntry[];
 }
@@ -63,7 +63,7 @@ export type Listener = (
 export interface StoreProps {
   /** The projection taken of each object. An object for which it returns undefined counts as absent. */
   readonly keep: (object: AnyObject) => AnyObject | undefined;
-  /** Nobody here writes these objects, so who owns which of their fields isn't worked out. @default false */
+  /** No controller here writes these objects, so who owns which of their fields isn't worked out. @default false */
   readonly readOnly?: boolean;
   /** Each namespace has a watch of its own. @default - one watch covers the cluster */
   readonly perNamespace?: boolean;
@@ -71,7 +71,7 @@ export interface StoreProps {
   readonly selective?: boolean;
   /** The watch delivers only the object of this name. @default - whatever its name */
   readonly name?: string;
-  /** Freezes what is kept, so that whoever changes it fails: for tests. @default false */
+  /** Freezes what is kept, so that a change of it fails: for tests. @default false */
   readonly freeze?: boolean;
 }
 
@@ -418,7 +418,7 @@ export function compareResourceVersions(a: string, b: string): number {
 
 /** A store, and the watch that fills it. */
 export interface WatchedStore {
-  /** The first of the watches that share it; they differ in `optional` alone. */
+  /** The first of the watches that share it: what `Stores.open` compares holds for all of them. */
   readonly watch: Watch;
   readonly store: Store;
   /** None of those who read it needs the kind to be installed. */

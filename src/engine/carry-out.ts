@@ -1,8 +1,9 @@
 import type { Change, ChangeSet } from '../contract/change.js';
 import type { ApplyStep, EventProps, EventStep, Plan, StatusStep } from '../contract/controller.js';
-import { messageOf, OperatorError } from '../contract/error.js';
+import { OperatorError } from '../contract/error.js';
 import { objectId, refOf } from '../contract/object.js';
 import type { ObjectRef } from '../contract/object.js';
+import { describeThrown } from '../contract/origin.js';
 import { classify } from './api-error.js';
 import { fromPlan } from './apply.js';
 import type { Applier } from './apply.js';
@@ -182,7 +183,7 @@ function statusErrorOf(plan: Plan, changes: ChangeSet): OperatorError | undefine
   try {
     return plan.statusError?.(changes);
   } catch (cause) {
-    const message = `The error of a status can't be computed: ${messageOf(cause)}`;
+    const message = `statusError of the plan threw: ${describeThrown(cause)}`;
     return new OperatorError({ reason: 'StatusFailed', message, retry: 'backoff', isBug: true, cause });
   }
 }

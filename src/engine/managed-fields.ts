@@ -445,7 +445,7 @@ function withoutIdentity(intent: object): Readonly<Record<string, unknown>> {
   return owned.length === 0 ? rest : { ...rest, metadata: Object.fromEntries(owned) };
 }
 
-const FIELDS_TOLD = 10;
+const FIELDS_NAMED = 10;
 
 /**
  * Returns who had taken which fields from a manager, judged by what it got back.
@@ -462,7 +462,7 @@ export function driftOf(before: readonly ManagedFieldsEntry[], corrected: AnyObj
     .map((entry) => entry.manager ?? '');
   return {
     managers: [...new Set(managers)].sort(),
-    fields: paths.slice(0, FIELDS_TOLD).map(describePath),
+    fields: paths.slice(0, FIELDS_NAMED).map(describePath),
   };
 }
 

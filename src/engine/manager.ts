@@ -70,7 +70,7 @@ interface WatchPart {
   after: readonly Reflector[];
 }
 
-/** One controller at work, and the watches that its work is founded on. */
+/** One controller at work, and the reflectors that it waits for. */
 interface RunningController {
   readonly controller: Controller;
   readonly runner: Runner;

@@ -120,7 +120,7 @@ export class Reflector {
     return this.resumeVersion;
   }
 
-  /** For how long nothing has been heard: no data, no refusal, no list that failed. @param now by the monotonic clock */
+  /** For how long the server has sent neither data nor a refusal. @param now by the monotonic clock */
   silentForMilliseconds(now: number): number {
     return now - this.heardAt;
   }
@@ -223,8 +223,8 @@ export class Reflector {
         return false;
       }
       // The server has accepted the request: what is between may cut such streams each time.
-      const isOutdated = failure instanceof WatchFailure && failure.kind === 'outdated';
-      if (!(failure instanceof ApiError) && !isOutdated && this.openedAt < Infinity && !signal.aborted) {
+      const isOwn = failure instanceof WatchFailure && ['outdated', 'unusable'].includes(failure.kind);
+      if (!(failure instanceof ApiError) && !isOwn && this.openedAt < Infinity && !signal.aborted) {
         this.pagesNext = true;
         throw new WatchFailure('listUnfinished', failure);
       }
@@ -353,8 +353,7 @@ export class Reflector {
   /** Waits before the next attempt. */
   private async recover(error: Error, signal: AbortSignal): Promise<void> {
     const { clock, metrics, optional, mayBeDoubtful } = this.props;
-    // A list that fails is tried again, so it isn't what a restart would end.
-    if (error instanceof ApiError || this.isListing) this.heard();
+    if (error instanceof ApiError) this.heard();
     if (error instanceof WatchFailure && error.kind === 'short') metrics.watchWasShort();
     if (this.mustRelist(error)) this.resumeVersion = undefined;
     const isMissing = error instanceof ApiError && error.kindNotServed;
@@ -443,9 +442,10 @@ function hintFor(error: Error): string | undefined {
     return error.code === 403 ? `The right to list and watch it is missing; ${GRANT}` : undefined;
   }
   // Errors of the network have a code; those of a kind's own functions don't.
-  const isUnanswered = error instanceof OperatorError && error.reason === 'Unreachable';
-  const isSilent = error instanceof WatchFailure && error.kind.startsWith('silent');
-  return isUnanswered || isSilent || 'code' in error ? 'Check that the API server is reachable' : undefined;
+  const cause = error instanceof WatchFailure && error.cause instanceof Error ? error.cause : error;
+  const isUnanswered = cause instanceof OperatorError && cause.reason === 'Unreachable';
+  const isSilent = [error, cause].some((one) => one instanceof WatchFailure && one.kind.startsWith('silent'));
+  return isUnanswered || isSilent || 'code' in cause ? 'Check that the API server is reachable' : undefined;
 }
 
 /** Something that is reached once, and stays so. */
@@ -520,7 +520,7 @@ export class WatchMetrics {
     };
   }
 
-  /** Shows the worst of those that share a name. */
+  /** Shows the longest silence of those that share a name. */
   private update(): void {
     const now = this.clock.monotonic();
     for (const name of new Set(this.followed.map((each) => each.name))) {

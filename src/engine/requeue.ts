@@ -73,7 +73,7 @@ export class Requeue {
   isTransient(key: string, errors: readonly OperatorError[]): boolean {
     return (
       this.isStaleView(key, errors) ||
-      ((this.failing.get(key)?.throttled ?? 0) < REQUEUE.unreportedRefusals &&
+      ((this.failing.get(key)?.throttled ?? 0) < REQUEUE.unreportedFailures &&
         errors.every(
           (error) => isThrottledOrUnanswered(error) && askedDelay(error.cause) <= REQUEUE.unreportedPause,
         ))
@@ -210,7 +210,8 @@ export class Requeue {
     const failing = this.failingState(key);
     failing.immediate = 0;
     const isNews = errors.some(({ cause }) => !(cause instanceof ApiError && cause.isRepeated));
-    if (isNews && errors.every(isThrottledOrUnanswered)) failing.throttled++;
+    if (!errors.every(isThrottledOrUnanswered)) failing.throttled = 0;
+    else if (isNews) failing.throttled++;
     const paused = errors.filter(({ cause }) => askedDelay(cause) > 0);
     const others = errors.filter((error) => !paused.includes(error));
     const pause = others.length > 0 ? this.backOff(key, others) : Infinity;

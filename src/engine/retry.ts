@@ -63,7 +63,7 @@ export const REQUEUE = {
   /** At least this, where objects of a plan are refused until different times. */
   refused: 100,
   /** So many failures in a row by overload or for want of an answer aren't reported, unless a longer pause than this is asked for. */
-  unreportedRefusals: 3,
+  unreportedFailures: 3,
   unreportedPause: 5_000,
 } as const;
 

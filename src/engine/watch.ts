@@ -41,7 +41,8 @@ export class WatchFailure extends Error {
     readonly kind: keyof typeof FAILURES,
     cause?: unknown,
   ) {
-    super(kind === 'unusable' ? messageOf(cause) : FAILURES[kind], { cause });
+    const text = kind === 'unusable' ? messageOf(cause) : FAILURES[kind];
+    super(kind === 'listUnfinished' && cause ? `${text}: ${messageOf(cause)}` : text, { cause });
   }
 }
 

@@ -57,6 +57,8 @@ export async function uninstall(props: UninstallProps, cluster: Cluster, report:
   const lease = installed[0] && (await cluster.find(leaseType, objectKey(namespace, LEASE_NAME)));
   if (lease) installed.splice(1, 0, { type: leaseType, object: lease });
   const left = purge ? await leavings(namespace, kinds, cluster) : { shares: [], definitions: [] };
+  // What a purge can't list is found out before anything goes.
+  await resourcesOf(left.definitions, cluster);
   const found = await cluster.find(namespaceType, namespace);
   const home = found && isOf(namespace, found) ? found : undefined;
   if (installed.length === 0 && !home && left.definitions.length + left.shares.length === 0)

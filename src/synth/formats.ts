@@ -225,11 +225,8 @@ export function parseDuration(text: string): number | undefined {
   let sum: number | undefined;
   for (const [, count, word = ''] of text.matchAll(/(?<!\d)(\d+)\s*([A-Za-zµ]+)/g)) {
     const unit = word.toLowerCase();
-    // An `m` alone is a minute in Go's form only.
     const [nanoseconds] =
-      UNITS.find(
-        ([, exactly, start]) => (unit !== 'm' && exactly.includes(unit)) || unit.startsWith(start),
-      ) ?? [];
+      UNITS.find(([, exactly, start]) => exactly.includes(unit) || unit.startsWith(start)) ?? [];
     if (nanoseconds !== undefined) sum = (sum ?? 0) + Number(count) * nanoseconds;
   }
   return sum;

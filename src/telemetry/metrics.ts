@@ -55,7 +55,7 @@ const METRICS = {
   reflectorLastResourceVersion:
     'gauge reflector_last_resource_version{name} Resource version up to which everything was delivered',
   watchSilenceSeconds:
-    'gauge reconstruct_watch_silence_seconds{name} Time since the last event or bookmark of a watch; -1 while there is none',
+    'gauge reconstruct_watch_silence_seconds{name} Time since the last event or bookmark of a watch; -1 while no watch of the name is open',
   changes:
     'counter reconstruct_changes_total{controller,action} Objects by action: created, configured, corrected, recreated, unchanged, deleted, skipped, failed',
   applies:

@@ -215,11 +215,12 @@ export async function status(stand: Stand): Promise<Outcome> {
 async function requireReady(trial: Trial): Promise<void> {
   const cr = await trial.settled();
   const [ready, stalled] = ['Ready', 'Stalled'].map((type) => conditionOf(cr, type));
-  const described = (condition = ready): string => `${condition?.reason ?? ''}: ${condition?.message ?? ''}`;
-  if (stalled?.status === 'True') throw new Error(`Stalled is True (${described(stalled)})`);
+  const described = (condition = ready): string =>
+    condition ? ` (${condition.reason}: ${condition.message})` : '';
+  if (stalled?.status === 'True') throw new Error(`Stalled is True${described(stalled)}`);
   if (ready?.status === 'True' || !(await trial.objects()).every(trials.isReady)) return;
   throw new Error(
-    `Ready is ${ready?.status ?? 'absent'} (${described()}), while nothing is done any more and all of its objects are ready`,
+    `Ready is ${ready?.status ?? 'absent'}${described()}, while nothing is done any more and all of its objects are ready`,
   );
 }
 

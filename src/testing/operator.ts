@@ -108,7 +108,7 @@ export class Operator implements Disposable {
   /** Waits for nothing, since whatever it still tries comes to nothing: its events alone are tried for seconds. */
   kill(): void {
     this.wire.kill();
-    // Nobody may be there to hear of it.
+    // Nothing may wait for its end.
     this.ended.catch(() => undefined);
   }
 

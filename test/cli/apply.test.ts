@@ -166,9 +166,11 @@ const serverOf = (...deployments: AnyObject[]) => new StoredServer([app, ...depl
 describe('without an operator, a custom resource is', () => {
   test('ready once its children are', async () => {
     expect((await waited(serverOf(deployment(1)), 1000)).outcome()).toBe('ready');
-    expect((await waited(serverOf(deployment(0)))).outcome()).toMatch(
+    const { outcome, reported } = await waited(serverOf(deployment(0)));
+    expect(outcome()).toMatch(
       /^AppService shop\/web isn't ready after 60 s\n {2}Deployment shop\/web: Progressing: /,
     );
+    expect(reported).toEqual([expect.stringMatching(/^Deployment shop\/web: Progressing: /)]);
   });
 
   test('not ready where its children may not be listed, which is said at once', async () => {

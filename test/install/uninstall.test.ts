@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { OperatorError } from '../../src/contract/error.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { applyInstallation, installableKinds } from '../../src/install/apply.js';
@@ -70,6 +70,17 @@ describe('uninstall', () => {
     ]);
     expect(writes.at(-1)).toBe('delete Namespace ops Background');
     expect(namesLeft()).toEqual(['ConfigMap foreign', 'ConfigMap tcp', 'Service proxy']);
+  });
+
+  it('purges nothing where custom resources can not be listed', async () => {
+    await install();
+    const list = cluster.list.bind(cluster);
+    const forbidden = new OperatorError({ reason: 'Forbidden', message: 'no list of appservices' });
+    vi.spyOn(cluster, 'list').mockImplementation(async (type, ...rest) =>
+      type.kind === 'AppService' ? Promise.reject(forbidden) : list(type, ...rest),
+    );
+    await expect(remove({ purge: true })).rejects.toThrow('no list of appservices');
+    expect(cluster.writes).toEqual([]);
   });
 
   it('takes the lease, and keeps a namespace that it has not made', async () => {

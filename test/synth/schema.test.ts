@@ -36,6 +36,8 @@ test('what is right passes', () => {
     code: 'abc',
   };
   expect(problemsOf({ ...widget('web', spec), status: { ready: 1 } })).toEqual([]);
+  for (const grace of ['30 m', '5M', '1h 30 m', '3 µs', '1μs', '2 hr'])
+    expect(problemsOf(widget('web', { image: 'nginx', grace })), grace).toEqual([]);
 });
 
 const ports = (...list: object[]): object => ({ image: 'a', ports: list });

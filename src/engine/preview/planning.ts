@@ -224,7 +224,7 @@ class Contents {
     this.loaded.add(idOfScope(scope));
   }
 
-  /** Whoever may not read a kind is refused before it is looked for, so that has to be asked apart. */
+  /** A user without the right to read a kind is refused before it is looked for, so that has to be asked apart. */
   private async isMissing(type: ResourceType, error: ApiError): Promise<boolean> {
     if (error.code !== 403) return error.kindNotServed;
     try {
@@ -288,8 +288,8 @@ type Demand =
   | { readonly type: TypeRef };
 
 /**
- * Shows what is known, and notes what is asked for and isn't known yet. What is answered then is a guess: whoever asks
- * has to be asked again once it is known.
+ * Shows what is known, and notes what is asked for and isn't known yet. What is answered then is a guess: the plan
+ * has to be made again once it is known.
  */
 class DemandingReader implements SweepReader {
   readonly missing: Demand[] = [];

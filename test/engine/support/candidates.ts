@@ -50,7 +50,7 @@ export function candidate({ identity = 'me', transport, clock }: CandidateProps)
   });
   return {
     ...{ elector, metrics, lines, calls },
-    leads: () => elector.renewedAt !== undefined,
+    leads: () => elector.lastRenewal !== undefined,
     messages: () => lines.map(({ message }) => message),
   };
 }
