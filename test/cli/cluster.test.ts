@@ -110,6 +110,16 @@ function clientOf(refusal: ApiResponse | Error, asked: ApiRequest[] = []): Clust
   return new ClusterClient(transport);
 }
 
+test('a list of metadata asks for nothing else, so that no Secret is read', async () => {
+  const asked: ApiRequest[] = [];
+  const items = [{ metadata: { name: 'a' } }];
+  const client = clientOf({ status: 200, body: { metadata: { resourceVersion: '1' }, items } }, asked);
+  const secrets = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true };
+
+  await client.list(secrets, { namespace: 'ops', metadataOnly: true });
+  expect(asked[0]?.accept).toBe('application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1');
+});
+
 const served = ['v1 Pod', 'a.io/v1 A', 'a.io/v1 B', 'a.io/v1beta1 Old'];
 
 describe('namespacedTypes', () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { CommanderError } from 'commander';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { program } from '../../src/cli/commands.js';
-import { OperatorError } from '../../src/contract/error.js';
+import { execute } from '../../src/cli/exit.js';
 import { folderWith, widgetKind } from '../synth/fixtures.js';
 
 vi.mock('../../src/kinds/index.js', () => ({ builtInKinds: [widgetKind()] }));
@@ -15,6 +15,7 @@ metadata: { name: web, namespace: shop }
 spec: { image: nginx }
 `;
 
+const { argv } = process;
 let printed: string;
 
 beforeEach(() => {
@@ -28,6 +29,7 @@ beforeEach(() => {
 });
 
 afterEach(() => {
+  Object.assign(process, { argv, exitCode: undefined });
   vi.restoreAllMocks();
   vi.unstubAllEnvs();
 });
@@ -73,15 +75,15 @@ test('the folder that cdk8s names is the default, --stdout and -o come first', a
 test('bad input ends with code 2, a line for each problem, and nothing written', async () => {
   const source = folderWith({ 'a.yaml': `${WEB}---\n${WEB.replace('image', 'imge')}` });
   const output = folderWith();
-  const error: unknown = await run(source, '-o', output).catch((thrown: unknown) => thrown);
-  expect(error).toBeInstanceOf(OperatorError);
-  expect(error).toMatchObject({
-    reason: 'InvalidInput',
-    lines: [
-      `${join(source, 'a.yaml')}: document 2, line 9: spec.image: is missing; add it`,
-      `${join(source, 'a.yaml')}: document 2, line 9: spec.imge: unknown field; did you mean image?`,
-    ],
-  });
+  const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  process.argv = ['node', 'reconstruct', 'synth', source, '-o', output];
+  await execute(program());
+  expect(process.exitCode).toBe(2);
+  expect(stderr.mock.calls.join('').split('\n')).toEqual([
+    `${join(source, 'a.yaml')}: document 2, line 9: spec.image: is missing; add it`,
+    `${join(source, 'a.yaml')}: document 2, line 9: spec.imge: unknown field; did you mean image?`,
+    '',
+  ]);
   expect(readdirSync(output)).toEqual([]);
   expect(printed).toBe('');
 });

@@ -7,7 +7,7 @@ import { autoscalers, collection, deployments, eventually } from '../support/clu
 import { startController } from '../support/operator.js';
 import type { RunningController } from '../support/operator.js';
 import { changesOf, Recording } from '../support/requests.js';
-import { replicasManagers, Subject } from '../support/subject.js';
+import { entriesOf, replicasManagers, Subject } from '../support/subject.js';
 import { openCluster } from '../support/test-clusters.js';
 
 type Deployment = AnyObject & Wire<Pick<V1Deployment, 'spec' | 'status'>>;
@@ -90,15 +90,32 @@ async function replicasIn(recording: Recording<Deployment>): Promise<(number | u
   return wanted;
 }
 
-test('switched on, replicas stay as they are until the autoscaler changes them', async () => {
-  await using recording = await running('on', 4);
+/** Returns the owners of each field but the status, which says nothing of how it got there. */
+async function ownersOf(name: string): Promise<string[]> {
+  const deployment = await deploymentOf(name);
+  const owner = deployment.metadata.ownerReferences![0]!.uid;
+  const withoutTime = (key: string, value: unknown): unknown => (key === 'time' ? undefined : value);
+  return entriesOf(deployment)
+    .filter(({ subresource }) => subresource !== 'status')
+    .map((entry) => JSON.stringify(entry, withoutTime).replaceAll(name, '<name>').replace(owner, '<uid>'))
+    .sort();
+}
 
-  await editedTo('on', { ...wide, size: 4 }, 'appservice-replicas');
-  expect(await cluster.find(apps.childPlace(autoscalers, 'on'))).toBeDefined();
-  await scaled('on', 6);
-  await apps.ready('on');
+test('switched on, replicas stay as they are until the autoscaler changes them; off again, every field has the owners that it had', async () => {
+  await apps.create('traceless-twin', { ...full, size: 6 });
+  await using recording = await running('traceless', 4);
 
-  expect(replicasManagers(await deploymentOf('on'))).toEqual(['kube-controller-manager']);
+  await editedTo('traceless', { ...wide, size: 4 }, 'appservice-replicas');
+  expect(await cluster.find(apps.childPlace(autoscalers, 'traceless'))).toBeDefined();
+  await scaled('traceless', 6);
+  await apps.ready('traceless');
+
+  expect(replicasManagers(await deploymentOf('traceless'))).toEqual(['kube-controller-manager']);
+  expect(await replicasIn(recording)).toEqual([4, 6]);
+
+  await editedTo('traceless', { size: 6 }, 'appservice-controller');
+  await apps.ready('traceless-twin');
+  expect(await ownersOf('traceless')).toEqual(await ownersOf('traceless-twin'));
   expect(await replicasIn(recording)).toEqual([4, 6]);
 });
 

@@ -64,6 +64,16 @@ afterAll(() => {
 
 test.each([
   [
+    'profile',
+    { securityProfile: undefined },
+    "spec.securityProfile: is not set, which is less than the policy's securityProfile, Baseline; set it to Baseline",
+  ],
+  [
+    'type-by-default',
+    { service: undefined },
+    'spec.service.type: "NodePort", the default, is not in the policy\'s serviceTypes; give one of ClusterIP',
+  ],
+  [
     'registry',
     { image: 'nginx:1.27' },
     'spec.image: "nginx:1.27" comes from docker.io/library/nginx, which is not in the policy\'s imageRegistries; take one from registry.example.com/shop',

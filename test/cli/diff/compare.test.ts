@@ -39,6 +39,22 @@ async function compared(
 }
 
 describe('a comparison', () => {
+  test('of one that is there puts the file in its place, with labels of both', async () => {
+    const metadata = { name: 'web', namespace: 'shop', labels: { team: 'a' } };
+    const live = { apiVersion: 'demo.example.com/v1', kind: 'Widget', metadata };
+    const server = new StoredServer();
+    const before = server.put({ ...live, spec: { image: 'nginx', size: 9 } });
+    const text = WEB.replace('name: web', 'name: web, labels: { tier: front }');
+    const { objects } = await compared(server, text);
+
+    expect(objects[0]).toMatchObject({ action: 'changed', before });
+    const put = server.requests.find(({ method }) => method === 'PUT');
+    expect(put).toMatchObject({ path: `${PATH}/web`, query: { dryRun: 'All' } });
+    const labels = { team: 'a', tier: 'front' };
+    const body = { ...before, metadata: { ...before.metadata, labels }, spec: { image: 'nginx' } };
+    expect(put!.body).toEqual(body);
+  });
+
   test('of one whose status is written meanwhile is made with what is there then, and not for ever', async () => {
     const metadata = { name: 'web', namespace: 'shop', uid: 'u' };
     const live = { apiVersion: 'demo.example.com/v1', kind: 'Widget', spec: { image: 'nginx' } };

@@ -34,6 +34,20 @@ const apiOf = (
 const now = new Date('2026-01-01T00:00:00Z');
 const one = [{ kind: appService, name: 'web' }];
 
+test("all of a kind cost as many lists as one of it, and no list of others' objects", async () => {
+  const server = new StoredServer(['a', 'b', 'c'].flatMap((name) => [app(name), deployment(name)]));
+  const scope = { targets: [{ kind: appService }], namespace: 'shop' };
+  const { resources } = await collect(scope, lister(new Api(server)), now);
+
+  expect(resources.map(({ children }) => children.length)).toEqual([1, 1, 1]);
+  const asked = server.requests.map(({ path, query = {} }) =>
+    [path.split('/').at(-1), query.labelSelector].filter(Boolean),
+  );
+  const ofTheirs = [...appService.children, ...appService.related].map(({ plural }) => [plural, label]);
+  const others = [['appservices'], ['events'], ['deployments', 'app.kubernetes.io/part-of=reconstruct']];
+  expect(asked.map(String).sort()).toEqual([...ofTheirs, ...others].map(String).sort());
+});
+
 describe('what is refused', () => {
   const refusing = (plurals: readonly string[]) => (req: ApiRequest) =>
     plurals.some((plural) => req.path.endsWith(`/${plural}`))

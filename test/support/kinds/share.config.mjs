@@ -1,0 +1,42 @@
+// @ts-check
+import { defineCrd } from 'reconstruct';
+
+const CONFIG_MAP = { apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true };
+const SHARE = { apiVersion: 'share.example.com/v1', kind: 'Share', plural: 'shares', namespaced: true };
+
+const mapsTo = (/** @type {import('reconstruct').AnyObject} */ { metadata }) => [metadata.namespace ?? ''];
+
+/** @type {import('reconstruct').Controller} */
+const controller = {
+  name: 'share',
+  kind: 'Share',
+  watches: [
+    { type: SHARE, mapsTo },
+    { type: CONFIG_MAP, name: 'entries', writes: ['patch'], mapsTo },
+  ],
+  reconcile(namespace, reader) {
+    const keys = reader.mappedTo(SHARE, namespace).map(({ metadata }) => metadata.name);
+    const withKeys = (/** @type {readonly string[]} */ all) => ({
+      ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace, name: 'entries' } },
+      data: Object.fromEntries(all.map((key) => [key, 'ours'])),
+    });
+    /** @type {import('reconstruct').SharedApply['onConflict']} */
+    const onConflict = (conflicts) =>
+      withKeys(keys.filter((key) => !conflicts.some(({ field }) => field === `.data.${key}`)));
+    const step = { object: withKeys(keys), fieldManager: 'share-controller', shared: { onConflict } };
+    return { apply: [step], delete: [], status: [], events: [] };
+  },
+};
+
+/** The Shares of a namespace have a key each in one ConfigMap, in which others have keys too. */
+const share = {
+  ...{ name: 'share', type: SHARE },
+  crd: defineCrd({
+    ...{ group: 'share.example.com', kind: 'Share', description: 'A key of a shared ConfigMap.' },
+    spec: { type: 'object' },
+  }),
+  rendering: { together: () => ({ manifests: [] }) },
+  controllers: () => [controller],
+};
+
+export default { kinds: [share] };
