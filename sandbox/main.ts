@@ -21,12 +21,12 @@ async function up(name: string, apiOnly: boolean): Promise<string> {
   return locked(name, async (dir) => {
     const state = await readState(dir);
     if (state.kind === 'running')
-      return `The sandbox ${name} is already running.\n${usage(state.record.handle)}`;
+      return `The sandbox ${name} is already running.\n${usage(name, state.record.handle)}`;
     if (state.kind === 'broken') throw new Error(describe(name, state));
     await removeState(dir, state);
     const sandbox = await startSandbox({ dataDir: dir, users: [operatorUser], apiOnly });
     await letRunOn(sandbox);
-    return `The sandbox ${name} is running at ${sandbox.url}.\n${usage(sandbox.handle)}`;
+    return `The sandbox ${name} is running at ${sandbox.url}.\n${usage(name, sandbox.handle)}`;
   });
 }
 
@@ -59,8 +59,12 @@ async function kubeconfig(name: string, user: string): Promise<string> {
   throw new Error(`The sandbox has no user "${user}"; it has ${Object.keys(kubeconfigs).join(' and ')}.`);
 }
 
+function optionOf(name: string): string {
+  return name === 'default' ? '' : ` --name ${name}`;
+}
+
 function describe(name: string, state: SandboxState): string {
-  const option = name === 'default' ? '' : ` --name ${name}`;
+  const option = optionOf(name);
   const restart = `npm run sandbox -- down${option}, then up${option}`;
   switch (state.kind) {
     case 'absent':
@@ -81,13 +85,15 @@ function describe(name: string, state: SandboxState): string {
   }
 }
 
-function usage(handle: SandboxHandle): string {
+function usage(name: string, handle: SandboxHandle): string {
   return [
     'Use it with:',
     `  export KUBECONFIG=${handle.adminKubeconfig}`,
     `  ${handle.kubectlPath} get nodes`,
     `An operator under development, without rights until you bind a role to the user "${operatorUser}":`,
     `  export KUBECONFIG=${handle.kubeconfigs[operatorUser] ?? ''}`,
+    'Stop it and remove all of it with:',
+    `  npm run sandbox -- down${optionOf(name)}`,
   ].join('\n');
 }
 

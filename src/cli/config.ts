@@ -127,7 +127,7 @@ function choose(kinds: readonly Kind[], names: readonly string[]): Kind[] {
   const near = suggest(unknown, [...kinds.map(({ name }) => name), ...known]);
   const meant = near === undefined ? '' : `; did you mean ${near}?`;
   throw new CliError(
-    `--kinds: there is no kind ${unknown || '""'}${meant}; the kinds are ${known.join(', ')}`,
+    `--kinds: there is no kind ${unknown || '""'}; the kinds are ${known.join(', ')}${meant}`,
     2,
   );
 }

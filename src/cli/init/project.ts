@@ -222,10 +222,10 @@ function requireFree(folder: string): Manifest | undefined {
     main === 'index.js' &&
     Object.values(scripts as object).every((script) => String(script).includes('no test specified')) &&
     Object.keys(manifest ?? {}).every((key) => NPM_INIT.test(key));
-  if (!isOfNpmInit) others.push(`${MANIFEST}, which has more in it than "npm init -y" writes,`);
+  if (!isOfNpmInit) others.push(`${MANIFEST} (more than "npm init -y" writes)`);
   if (others.length === 0) return manifest;
   throw new CliError(
-    `${folder}: in the way, and nothing is overwritten: ${others.join(', ')}; move it, or give another name`,
+    `${folder}: in the way, and nothing is overwritten: ${others.join(', ')}; move them, or give another name`,
     2,
   );
 }
