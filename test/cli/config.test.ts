@@ -133,7 +133,7 @@ test.each<[names: string[], expected: object[]]>([
 test('an unknown name lists what there is', async () => {
   process.chdir(folderWith());
   expect(await messageOf(loadKinds({ builtIn: [WIDGET, GLOBE], kinds: ['widgit'] }))).toBe(
-    '--kinds: there is no kind widgit; did you mean widget?; the kinds are widget.demo.example.com, globe.demo.example.com, appservice.app.example.com',
+    '--kinds: there is no kind widgit; the kinds are widget.demo.example.com, globe.demo.example.com, appservice.app.example.com; did you mean widget?',
   );
 });
 
