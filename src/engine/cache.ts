@@ -99,6 +99,8 @@ export class Store {
   private readonly live = new Set<string>();
   /** By key. */
   private readonly writes = new Map<string, readonly Write[]>();
+  /** By key, the versions that our own writes have made, and that the watch has yet to deliver. */
+  private readonly awaitedEchoes = new Map<string, readonly string[]>();
   /** By watch, where the API server doesn't serve the kind. */
   private readonly unserved = new Map<string, Unserved>();
 
@@ -174,8 +176,10 @@ export class Store {
   observed(object: AnyObject): void {
     this.advance(object.metadata.resourceVersion, object.metadata.namespace);
     const before = this.entries.get(keyOf(object));
-    // As a rule this is the echo of a write of our own: there is nothing to work out again.
-    if (before && !isNewer(object, before.object)) return;
+    if (before && !isNewer(object, before.object)) {
+      this.observedOlder(object, before.object);
+      return;
+    }
     const entry = this.project(object);
     if (!entry) {
       this.remove(keyOf(object), {});
@@ -185,6 +189,15 @@ export class Store {
       before && hasDrifted(before, entry) ? { ...entry, drifted: managedFieldsOf(object) } : entry,
       {},
     );
+  }
+
+  /** As a rule it is the echo of a write of our own. Else one of ours came on top of it, and its writer wasn't notified. */
+  private observedOlder(object: AnyObject, known: AnyObject): void {
+    const [key, version] = [keyOf(object), versionOf(object)];
+    const awaited = this.awaitedEchoes.get(key);
+    if (!awaited) return;
+    if (version === awaited.at(-1)) this.awaitedEchoes.delete(key);
+    if (!awaited.includes(version)) this.notify(key, known, known, {});
   }
 
   /** A watch has delivered the end of an object. */
@@ -227,6 +240,13 @@ export class Store {
     }
     for (const key of this.awaitedDeletions)
       if (namespace === undefined || splitKey(key).namespace === namespace) this.awaitedDeletions.delete(key);
+    for (const key of this.awaitedEchoes.keys()) {
+      if (namespace !== undefined && splitKey(key).namespace !== namespace) continue;
+      this.awaitedEchoes.delete(key);
+      // What one of our own writes came on top of, the watch won't deliver any more.
+      const known = this.entries.get(key)?.object;
+      if (known) this.notify(key, known, known, { list: true });
+    }
     this.advance(resourceVersion, namespace);
     return wentBack;
   }
@@ -240,7 +260,7 @@ export class Store {
 
   /**
    * Sends a write of one object and stores its answer. The writer isn't notified of its own change, even if the watch is
-   * faster. Changes of others during the write are notified at its end, even if ours came on top.
+   * faster; but of what others did meanwhile it is, even if ours came on top: at its end, or once the watch delivers it.
    */
   async write<T extends { readonly object: AnyObject }>(
     key: string,
@@ -253,6 +273,8 @@ export class Store {
     try {
       const answer = await send();
       version = versionOf(answer.object);
+      if (compareResourceVersions(version, this.deliveredVersion(answer.object.metadata.namespace)) > 0)
+        this.awaitedEchoes.set(key, [...(this.awaitedEchoes.get(key) ?? []), version]);
       this.written(answer.object);
       return answer;
     } finally {
@@ -342,6 +364,7 @@ export class Store {
     if (!before) return;
     this.controllers.move(key, before, undefined);
     this.entries.delete(key);
+    this.awaitedEchoes.delete(key);
     this.notify(key, before, undefined, source);
   }
 

@@ -79,26 +79,55 @@ describe('Runner, waking keys', () => {
     expect(reconciled).toEqual(['shop/web', 'shop/web']);
   });
 
-  it('is woken by an edit that comes while its status is written, also where the status comes on top of it', async () => {
-    const target = widget('web');
-    const status = { target, fieldManager: STATUS_MANAGER, status: () => ({ seen: true }) };
+  it.each(['before', 'after'])(
+    'is woken by an edit just before its status is written, of which the watch tells %s the answer',
+    async (order) => {
+      const target = widget('web');
+      const status = { target, fieldManager: STATUS_MANAGER, status: () => ({ seen: true }) };
+      const { deliver, reconciled, server, reader } = startedRunner((_, n) =>
+        plan(n === 1 ? { status: [status] } : {}),
+      );
+      const store = reader.store(WIDGET);
+      let edited: AnyObject | undefined;
+      server.intercept = async (request) => {
+        server.intercept = () => undefined;
+        const { metadata } = server.get(WIDGET, 'shop/web')!;
+        edited = server.put(WIDGET, { ...widget('web'), metadata: { ...metadata, generation: 2 } });
+        if (order === 'before') store.observed(edited);
+        return server.request(request);
+      };
+      await deliver(target);
+      await settled();
+      if (order === 'after') store.observed(edited!);
+      store.observed(server.get(WIDGET, 'shop/web')!);
+      await settled();
+      expect(server.get(WIDGET, 'shop/web')).toMatchObject({
+        metadata: { generation: 2 },
+        status: { seen: true },
+      });
+      expect(reconciled).toEqual(['shop/web', 'shop/web']);
+    },
+  );
+
+  it('is woken by what others did to an object just before its write, of which the watch tells after the answer', async () => {
     const { deliver, reconciled, server, reader } = startedRunner((_, n) =>
-      plan(n === 1 ? { status: [status] } : {}),
+      plan(n === 1 ? { apply: [apply('a')] } : {}),
     );
+    const store = reader.store(CONFIG_MAP);
+    const mine = { ownerReferences: [ownedBy('web')] };
+    let touched: AnyObject | undefined;
     server.intercept = async (request) => {
       server.intercept = () => undefined;
-      const { metadata } = server.get(WIDGET, 'shop/web')!;
-      const edited = { ...widget('web'), metadata: { ...metadata, generation: 2 } };
-      reader.store(WIDGET).observed(server.put(WIDGET, edited));
+      touched = server.put(CONFIG_MAP, configMap('a', '2', { ...mine, annotations: { others: 'have' } }));
       return server.request(request);
     };
-    await deliver(target);
+    await deliver(configMap('a', '1', mine));
     await settled();
-    expect(server.get(WIDGET, 'shop/web')).toMatchObject({
-      metadata: { generation: 2 },
-      status: { seen: true },
-    });
-    expect(reconciled).toEqual(['shop/web', 'shop/web']);
+    expect(reconciled.splice(0)).toEqual(['shop/web']);
+    store.observed(touched!);
+    store.observed(server.get(CONFIG_MAP, 'shop/a')!);
+    await settled();
+    expect(reconciled).toEqual(['shop/web']);
   });
 
   it('reconciles again at the time that was asked for', async () => {

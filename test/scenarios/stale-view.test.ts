@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { eventually, services } from '../support/cluster.js';
-import { everything, lists, losing, recorded, watches } from '../support/faults.js';
+import { everything, lists, losing, recorded, watches, writesTo } from '../support/faults.js';
 import { Scenario, small, writesIn } from '../support/stages.js';
 import { WatchLine } from '../../src/testing/watch-line.js';
 /** The sandbox's garbage collector looks for new kinds every half minute. */
@@ -26,24 +26,27 @@ function expire(scenario: Scenario, resource: string): void {
   expect(injected, `open watches of ${resource}`).toBeGreaterThan(0);
 }
 
-test.concurrent('a child whose creation and deletion nobody heard of comes back after a relist', async () => {
-  await using scenario = await Scenario.start({ purpose: 'unheard-child' });
-  const { subject, cluster, proxy } = scenario;
-  const rule = proxy.onEvents(watches('services'), losing('web'));
-  await scenario.createReady(small, 'web');
-  const place = subject.childPlace(services, 'web');
-  await sent(scenario, 'DELETED', 'web', () => cluster.delete(place));
-  rule.remove();
-  expect(await cluster.find(place)).toBeUndefined();
+test.concurrent(
+  'a child whose creation and deletion no watch delivered comes back after a relist',
+  async () => {
+    await using scenario = await Scenario.start({ purpose: 'unheard-child' });
+    const { subject, cluster, proxy } = scenario;
+    const rule = proxy.onEvents(watches('services'), losing('web'));
+    await scenario.createReady(small, 'web');
+    const place = subject.childPlace(services, 'web');
+    await sent(scenario, 'DELETED', 'web', () => cluster.delete(place));
+    rule.remove();
+    expect(await cluster.find(place)).toBeUndefined();
 
-  expire(scenario, 'services');
+    expire(scenario, 'services');
 
-  await eventually(() => cluster.get(place));
-  await scenario.endsWell();
-});
+    await eventually(() => cluster.get(place));
+    await scenario.endsWell();
+  },
+);
 
 test.concurrent(
-  'custom resources whose creation or deletion nobody heard of are found out by a relist',
+  'custom resources whose creation or deletion no watch delivered are found by a relist',
   async () => {
     await using scenario = await Scenario.start({ purpose: 'unheard-resources' });
     const { subject, cluster, proxy } = scenario;
@@ -115,3 +118,34 @@ test.concurrent('a list that was true once leads to nothing wrong when it is ser
   await scenario.endsWell({ deadlineMilliseconds: 120_000 });
   expect(writesIn(requests()).filter((line) => line.startsWith('DELETE'))).toEqual([]);
 });
+
+test.concurrent(
+  'an edit that a write of the status comes on top of is carried out, however late the watch tells of it',
+  async () => {
+    await using scenario = await Scenario.start({ purpose: 'late-edit' });
+    const { subject, proxy } = scenario;
+    await scenario.createReady(small, 'web');
+    await scenario.settled();
+    // The API server refuses the Deployment, so nothing but the status is written.
+    const gate = await scenario.held(writesTo('appservices', 'web'), () =>
+      subject.edit('web', { ...small, resources: { claims: [{ name: 'gpu' }] } }),
+    );
+    const late: WatchLine[] = [];
+    const rule = proxy.onEvents(watches('appservices'), (line) => {
+      if (line.type !== 'BOOKMARK') late.push(line);
+      return 'swallow';
+    });
+    await subject.edit('web', edited);
+    gate.open();
+    await eventually(() => {
+      expect(late.map(({ object }) => object.metadata.generation)).toEqual([3, 3]);
+    });
+    rule.remove();
+    // By now the answer is there too.
+    await scenario.settled();
+    for (const line of late) proxy.inject(watches('appservices'), line);
+
+    await subject.asRendered('web');
+    await scenario.endsWell();
+  },
+);
