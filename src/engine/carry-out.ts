@@ -71,8 +71,8 @@ export async function carryOut(
   const failures = changes.flatMap(({ error }) => error ?? []);
   const key = reader.writer.key ?? '';
   // Only this pass knows of a correction.
-  const isNews = plan.error !== undefined || changes.some(({ action }) => action === 'corrected');
-  const isPassing = !isNews && failures.length > 0 && policy?.isTransient(key, failures) === true;
+  const isReported = (): boolean => !!plan.error || changes.some(({ action }) => action === 'corrected');
+  const isPassing = failures.length > 0 && !isReported() && policy?.isTransient(key, failures) === true;
   const isSilent = steps.ended || isPassing;
   // Both are computed before the status is written, so that an event sees the old status.
   const events = isSilent ? [] : eventsOf(plan, changes, recorder);
@@ -86,7 +86,7 @@ export async function carryOut(
   const statusChanges = await writeStatuses(toWrite, async (step) =>
     steps.run(refOf(step.target), async () => statusWriter.write(step, changes, reader)),
   );
-  if (!steps.ended) sendEvents(events, statusChanges, recorder);
+  if (!steps.ended && events.length > 0) sendEvents(events, statusChanges, recorder);
   const { givenUp, pending } = steps;
   return {
     changes,

@@ -140,7 +140,7 @@ export class Gate implements Transport {
   ): Promise<T> {
     const { method, lease = false, signal } = req;
     const isWrite = method !== 'GET' && !lease;
-    if (!lease) await this.admitted(isWrite, signal);
+    if (!lease) await this.acquire(isWrite, signal);
     const { clock, metrics } = this.props;
     const startedAt = clock.monotonic();
     let code: string | undefined = '<error>';
@@ -179,7 +179,7 @@ export class Gate implements Transport {
   };
 
   /** Resolves once the request may be sent; a write counts as in flight from then on. */
-  private async admitted(isWrite: boolean, signal: AbortSignal | undefined): Promise<void> {
+  private async acquire(isWrite: boolean, signal: AbortSignal | undefined): Promise<void> {
     const { maxWrites = WRITES_IN_FLIGHT } = this.props;
     for (;;) {
       signal?.throwIfAborted();

@@ -89,12 +89,12 @@ export class Requeue {
   ): void {
     const { controller, clock, metrics, queue } = this.props;
     const { changes, statusChanges, statusError } = outcome;
-    const has = (test: (change: (typeof changes)[number]) => boolean): boolean => changes.some(test);
+    const skipped = new Set(changes.map(({ skippedFor }) => skippedFor));
     // What a kind may throw comes before anything is forgotten.
     const requeueAt = typeof plan.requeueAt === 'function' ? plan.requeueAt(changes) : plan.requeueAt;
     const requeueIn = requeueDelay(requeueAt, plannedFor, clock.monotonic() - plannedAt);
     const again = plan.again?.(changes) ?? false;
-    const hasChanged = has(({ skippedFor }) => skippedFor === 'changed');
+    const hasChanged = skipped.has('changed');
     const errors = distinct([
       plan.error,
       statusError,
@@ -124,8 +124,8 @@ export class Requeue {
       metrics.reconciles.inc({ controller, result });
     }
     if (requeueIn !== undefined) queue.addAfter(key, requeueIn);
-    const isPaced = has(({ skippedFor }) => skippedFor === 'paced');
-    if (again || (isPaced && has(({ action }) => action === 'deleted'))) queue.addAgain(key);
+    const isPaced = skipped.has('paced');
+    if (again || (isPaced && changes.some(({ action }) => action === 'deleted'))) queue.addAgain(key);
     // The pace is so slow that it wasn't even its turn.
     else if (isPaced) queue.addAfter(key, REQUEUE.paced);
   }

@@ -224,8 +224,13 @@ export class Runner {
       return;
     }
     this.changes.record(changes, log);
-    const statusWritten = statusChanges.some(({ action }) => action === 'configured');
-    log.at('debug')?.debug({ changes: changes.length, statusWritten }, 'Reconciled');
+    log.at('debug')?.debug(
+      {
+        changes: changes.length,
+        statusWritten: statusChanges.some(({ action }) => action === 'configured'),
+      },
+      'Reconciled',
+    );
     this.requeue.afterReconcile(key, made, outcome, log);
     if (!statusLeft) this.burst.written(key);
     if (statusLeft === 'busy') this.queue.addWithin(key, this.burst.left(key), 'status');
