@@ -49,13 +49,13 @@ describe('replicas', () => {
     expect(handOverReplicas({ cr, children: [kept(0, [OURS])] })).toEqual(held(0));
   });
 
-  test('that are nobody’s are those of a new object, which begins as is said, or with the default', () => {
+  test('without an owner are those of a new object, which begins as is said, or with the default', () => {
     expect(handOverReplicas({ cr, children: [kept(1, [])], start: 3 })).toEqual(held(3, VERSION));
     expect(handOverReplicas({ cr, children: [kept(1, [])], start: 0 })).toEqual(held(0, VERSION));
     expect(handOverReplicas({ cr, children: [kept(1, [])] })).toEqual([]);
   });
 
-  test('that are nobody’s and not the default are the autoscaler’s, whose first word leaves no owner', () => {
+  test('without an owner and not the default are the autoscaler’s, whose first word leaves no owner', () => {
     expect(handOverReplicas({ cr, children: [kept(6, [])], start: 3 })).toEqual(held(6, VERSION));
     expect(handOverReplicas({ cr, children: [kept(0, [])], start: 3 })).toEqual(held(0, VERSION));
     expect(handOverReplicas({ cr, children: [kept(6, [])] })).toEqual([]);

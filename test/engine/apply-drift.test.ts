@@ -85,7 +85,7 @@ describe('Applier, fights', () => {
     for (const other of others) expect(other?.message).toBe(first?.message);
   });
 
-  it('puts the field right when the pause is over, and is at peace when nobody changes it again', async () => {
+  it('corrects the field when the pause is over, and is at peace when no one changes it again', async () => {
     const setup = await settledSetup();
     await fight(setup, 6);
     setup.clock.jump(10_000);

@@ -37,7 +37,7 @@ function worded(object: AnyObject): string {
   throw new Error('it belongs to us');
 }
 
-describe('Applier, where somebody has made the object behind a watch that lags', () => {
+describe('Applier, where another writer has made the object behind a watch that lags', () => {
   it.each([
     ['updating', updated],
     ['applying', (manager: string, fields: object) => applied(manager, fields)],
@@ -159,7 +159,7 @@ async function vanished(owner?: string): Promise<Setup> {
 const methods = ({ server }: Setup): string[] => server.requests.map(({ method }) => method);
 
 describe('Applier, a child that has gone', () => {
-  it('is made anew once its owner was seen to be there', async () => {
+  it('is recreated once its owner was seen to be there', async () => {
     const setup = await vanished('uid-web');
     expect(await setup.apply()).toMatchObject({ action: 'created' });
     expect(methods(setup)).toEqual(['GET', 'PATCH']);

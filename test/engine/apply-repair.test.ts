@@ -203,7 +203,7 @@ describe('Applier, what cannot be changed', () => {
   });
   const changed = { ...step(deployment(3)), recreate: true };
 
-  it('is deleted as it was seen, and made anew', async () => {
+  it('is deleted as it was seen, and recreated', async () => {
     const setup = await settledSetup();
     failOnce(setup, immutable);
     expect(await setup.apply(changed)).toMatchObject({ action: 'recreated' });

@@ -55,7 +55,7 @@ describe('Applier', () => {
     expect(await apply(step(deployment(3)))).toMatchObject({ action: 'unchanged' });
   });
 
-  it('puts right what somebody took from us', async () => {
+  it('corrects what another writer took from us', async () => {
     const setup = await settledSetup();
     const owned = recordedFields(setup.server.get(DEPLOYMENT, 'shop/web')!) as { 'f:spec': object };
     const { 'f:spec': spec, ...others } = owned;
@@ -86,7 +86,7 @@ describe('Applier', () => {
 });
 
 describe('Applier, ownership', () => {
-  it('looks before it makes something while changes are not delivered, and touches nobody else’s', async () => {
+  it('looks before it creates something while changes are not delivered, and touches no other’s', async () => {
     const { server, reader, apply } = newSetup();
     reader.store(DEPLOYMENT).setFollowed(undefined, false);
     server.put(DEPLOYMENT, deployment());
@@ -177,7 +177,7 @@ describe('Applier, ownership', () => {
     expect(setup.server.requests).toEqual([]);
   });
 
-  it('finds out that somebody made the object a moment ago, and says whose it is', async () => {
+  it('finds out that another writer created the object a moment ago, and says whose it is', async () => {
     const { server, apply } = newSetup();
     server.put(DEPLOYMENT, {
       ...deployment(),

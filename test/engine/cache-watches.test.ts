@@ -133,7 +133,7 @@ describe('Projections', () => {
   };
 
   describe('What is only read', () => {
-    it('is not kept while it is of no interest, and nobody is told', () => {
+    it('is not kept while it is of no interest, and no listener is called', () => {
       const one = opened();
       one.store.observed(pod('a', 1));
       list(one, 5, pod('a', 1), pod('b', 2));
@@ -198,7 +198,7 @@ describe('A projection that throws', () => {
     expect(store.controlledBy('uid-web')).toHaveLength(1);
   });
 
-  it('is told once for each version of the object, as a bug of the kind', () => {
+  it('is reported once for each version of the object, as a bug of the kind', () => {
     const { store, lines } = storeWith(withSecrets);
     store.observed(configMap('bad', '7'));
     store.observed(configMap('bad', '7'));

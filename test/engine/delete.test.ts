@@ -64,7 +64,7 @@ describe('What others own', () => {
 });
 
 describe('What we may not delete', () => {
-  it('is told, and asked for once in its namespace, for two minutes', async () => {
+  it('is reported, and asked for once in its namespace, for two minutes', async () => {
     const swept = setup('a', 'b');
     const { server, clock, sweep } = swept;
     server.intercept = () => failure(403, 'Forbidden', NO_RIGHT);

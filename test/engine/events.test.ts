@@ -130,7 +130,7 @@ describe('an event that is repeated', () => {
     expect(asked()).toEqual(['POST', 'POST']);
   });
 
-  it('is told in another wording as well, though only five times', async () => {
+  it('is reported in another wording as well, though only five times', async () => {
     for (let times = 0; times < 20; times++) await tell({ note: `the ${String(times)}th` });
     expect(asked()).toEqual(['POST', 'POST', 'POST', 'POST', 'POST', 'PATCH x2']);
     expect(bodies()[4]?.note).toBe('the 4th');

@@ -179,7 +179,7 @@ describe('FieldPaths', () => {
     expect(paths.expected(intent({ args: ['-a'], env: [{ name: 'A' }] }), owned)).not.toBe(owned);
   });
 
-  it('does not learn without end from names that somebody makes up', () => {
+  it('does not learn without end from names that another writer makes up', () => {
     const paths = new FieldPaths();
     const routes = (n: number) => ({ [`r${n}`]: { port: n } });
     const entry = (n: number) => ({ 'f:spec': { 'f:routes': { [`f:r${n}`]: { 'f:port': {} } } } });

@@ -27,7 +27,7 @@ async function driftByManager({ drift }: Metrics): Promise<Record<string, number
   return Object.fromEntries(values.map(({ labels, value }) => [String(labels.manager), value]));
 }
 
-it('logs what has changed at info, what was put right at warn, and the rest at debug', () => {
+it('logs what has changed at info, what was corrected at warn, and the rest at debug', () => {
   const { changes, lines } = newChanges();
   const actions: Action[] = [
     'created',
@@ -52,7 +52,7 @@ it('logs what has changed at info, what was put right at warn, and the rest at d
   });
 });
 
-it('counts corrections by manager, and those whose author nobody saw', async () => {
+it('counts corrections by manager, and those whose author no one saw', async () => {
   const { changes, metrics } = newChanges();
   changes.record([corrected('kubectl-edit', 'helm'), corrected('helm'), corrected()], {
     at: () => recordingLogger([]),
@@ -184,7 +184,7 @@ describe('Kinds', () => {
       ['isn’t declared', { metric: 'demo_other', value: 1 }],
       ['has a label too many', { metric: PENDING.name, labels: { name: 'web' }, value: 1 }],
       ['counts down', { metric: DELETED.name, labels: { outcome: 'ok' }, value: -1 }],
-    ])('cost nobody anything where a sample %s: it is logged as a bug', (_, sample) => {
+    ])('stop nothing where a sample %s: it is logged as a bug', (_, sample) => {
       const { lines, record } = setup();
       record(sample);
       expect(lines).toMatchObject([{ level: 'error' }]);

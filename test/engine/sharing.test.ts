@@ -78,7 +78,7 @@ function conflictOf(
 }
 
 describe('A shared object', () => {
-  describe('that somebody else has to make', () => {
+  describe('that another writer has to make', () => {
     it('is waited for', async () => {
       const { apply, server } = setup();
       expect(await apply(step(entries('9000'), { shared: { mustExist: true } }))).toMatchObject({
@@ -123,7 +123,7 @@ describe('A conflict', () => {
     expect(sent()).toEqual(['9000,9001', '9001']);
   });
 
-  it('is told, and costs nothing, for as long as the object stays as it is', async () => {
+  it('is reported, and costs nothing, for as long as the object stays as it is', async () => {
     const { apply, others, server } = setup(anObject(CONFIG_MAP, 'tcp'));
     others.set('9000', 'helm');
     await apply(reducible('9000', '9001'));
@@ -137,7 +137,7 @@ describe('A conflict', () => {
     expect(server.requests).toEqual([]);
   });
 
-  it('about our own annotation alone is put out of the way, since nobody else can mean it', async () => {
+  it('about our own annotation alone is resolved, since no other writer can mean it', async () => {
     const { apply, server, sent } = setup(anObject(CONFIG_MAP, 'tcp'));
     let copied = true;
     const field = `.metadata.annotations.${SHARED_HASH_PREFIX}${MANAGER}`;

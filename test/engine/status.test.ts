@@ -107,7 +107,7 @@ describe('StatusWriter', () => {
     expect(await write({ claims: after })).toMatchObject({ action: 'configured' });
   });
 
-  it('does not write to a successor of the one that is meant, nor to nobody', async () => {
+  it('does not write to a successor of the one that is meant, nor where there is none', async () => {
     const { write, reader, server } = setup();
     reader.store(WIDGET).observed(widget('web', { uid: 'new', resourceVersion: '900' }));
     expect(await write(STATUS)).toMatchObject({ action: 'skipped' });

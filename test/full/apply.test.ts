@@ -83,7 +83,7 @@ describe('without a controller', () => {
     expect(await cluster.find(apps.childPlace(services, 'web'))).toBeUndefined();
   });
 
-  test('what belongs to somebody else is refused before anything is written', async () => {
+  test('what belongs to another writer is refused before anything is written', async () => {
     const { apiVersion, kind } = { apiVersion: 'v1', kind: 'Service' };
     const metadata = { name: 'taken', namespace: apps.namespace };
     await cluster.create(services, { apiVersion, kind, metadata, spec: { ports: [{ port: 81 }] } });

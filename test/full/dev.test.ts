@@ -27,14 +27,14 @@ describe('a project that is worked on', () => {
     expect(await kubectl('get', 'configmap', 'hello', '-o', 'jsonpath={.data.text}')).toBe('Hello world');
   });
 
-  test('a save of the construct changes its objects, and the field is told', async () => {
+  test('a save of the construct changes its objects, and the field is printed', async () => {
     project.edit('src/kind.ts', 'Hello', 'Goodbye');
 
     await project.told('ConfigMap default/hello: .data.text "Hello world" -> "Goodbye world"');
     expect(await kubectl('get', 'configmap', 'hello', '-o', 'jsonpath={.data.text}')).toBe('Goodbye world');
   });
 
-  test('a mistake in the code is told with its place, the controller goes on, and the next save mends it', async () => {
+  test('a mistake in the code is reported with its place, the controller goes on, and the next save mends it', async () => {
     project.edit('src/kind.ts', 'const note =', 'const note = =');
     await project.told("The configuration can't be loaded; the controller goes on with what was loaded at");
     await project.told('src/kind.ts:16: SyntaxError: ');
@@ -46,7 +46,7 @@ describe('a project that is worked on', () => {
     await project.told("No longer so: The configuration can't be loaded");
   });
 
-  test('a definition that cannot work is told, with the line that makes it', async () => {
+  test('a definition that cannot work is reported, with the line that makes it', async () => {
     project.edit('src/kind.ts', "new URL('../crd.yaml', import.meta.url)", "'nowhere.yaml'");
     await eventually(() => {
       expect(project.output).toMatch(/src\/kind\.ts:16: .*nowhere\.yaml/);
@@ -64,7 +64,7 @@ describe('a project that is worked on', () => {
     await project.told('"Goodbye sun by me"');
   });
 
-  test('a sample with a mistake is told with its place, and the good one stays until it is mended', async () => {
+  test('a sample with a mistake is reported with its place, and the good one stays until it is mended', async () => {
     project.write('samples/hello.yaml', noteSample('hello', { txt: 'star', text: 'star' }));
     await project.told('samples/hello.yaml: document 1, line 6: spec.txt: unknown field; did you mean text?');
     expect(await kubectl('get', 'note', 'hello', '-o', 'jsonpath={.spec.text}')).toBe('sun');
@@ -73,14 +73,14 @@ describe('a project that is worked on', () => {
     await project.told('Note default/hello: .spec.text "sun" -> "star"');
   });
 
-  test('what the cluster refuses is told too: a CRD that cannot follow the one before', async () => {
+  test('what the cluster refuses is reported too: a CRD that cannot follow the one before', async () => {
     project.write('crd.yaml', noteCrd('by').replace('Namespaced', 'Cluster'));
     await project.told('The CRD notes.dev.example.com is refused: ');
     project.write('crd.yaml', noteCrd('by'));
     await project.told('No longer so: The cluster keeps the CRD that it has');
   });
 
-  test('a kind that moves to another group leaves its CRD and its objects behind, and that is told', async () => {
+  test('a kind that moves to another group leaves its CRD and its objects behind, and that is reported', async () => {
     const { length } = project.output;
     project.write('crd.yaml', noteCrd('by').replaceAll('dev.example.com', 'moved.example.com'));
     await project.told('The configuration has no kind notes.dev.example.com any more', length);

@@ -111,7 +111,7 @@ describe('a new custom resource', () => {
     expect(sent.filter(({ uri }) => !uri.includes('dryRun=All'))).toEqual([]);
   });
 
-  test("whose name is taken by an object that is somebody else's, is a conflict until that is handed over", async () => {
+  test("whose name is taken by an object that is another writer's, is a conflict until that is handed over", async () => {
     const metadata = { name: 'taken', namespace };
     const spec = { ports: [{ port: 80 }] };
     await cluster.create(services, { apiVersion: 'v1', kind: 'Service', metadata, spec });
@@ -151,7 +151,7 @@ describe('a settled custom resource', () => {
   });
 });
 
-describe("whoever can't be answered is told so with exit code 3", () => {
+describe("what can't be answered ends with exit code 3", () => {
   test("by one that doesn't let him", async () => {
     const found = await differ.of([{ ...app('x', web), metadata: { name: 'x', namespace: 'default' } }]);
     expect(found).toMatchObject({ code: 3, stdout: '' });
@@ -235,7 +235,7 @@ describe('a StreamIngress', () => {
     });
   });
 
-  test('that asks for a port which another one has is told so, and adds nothing', async () => {
+  test('that asks for a port which another one has says so, and adds nothing', async () => {
     const found = await differ.diff([stream('late', 9000)]);
     expect(actions(found).filter((line) => !line.startsWith('unchanged'))).toEqual([
       'created StreamIngress late',

@@ -145,7 +145,7 @@ async function standsAfter(kind: keyof typeof specs, name: string, edits: readon
 }
 
 test.each(['Deployment', 'Service'] as const)(
-  'the digest says that an apply of a %s stands exactly as long as nobody has changed or removed a field of it',
+  'the digest says that an apply of a %s stands exactly as long as no one has changed or removed a field of it',
   async (kind) => {
     for (const verdict of ['stands', 'falls'] as const)
       await inBatches(cases[kind][verdict], async (edits, index) => {

@@ -66,7 +66,7 @@ test('where the status function has a bug, the children are made all the same', 
   expect(await cluster.find({ type: configMaps, namespace: faulties.namespace, name: 'made' })).toBeDefined();
 });
 
-test('what a construct makes anew each time is applied once at most, and is told', async () => {
+test('what a construct renders differently each time is applied once at most, and is reported', async () => {
   await faulties.create('clock', { bug: 'clock' });
   const place = faulties.childPlace(configMaps, 'clock');
   expect((await faulties.stalled('clock', 'NotDeterministic')).message).toMatch(

@@ -10,7 +10,7 @@ import { Container } from './image/container.js';
 const user = 'operator-73';
 const cluster = openCluster();
 
-test('the controller of the image works as nobody on a file system that it cannot write to, and ends in order', async () => {
+test('the controller of the image works as the user nobody on a file system that it cannot write to, and ends in order', async () => {
   await installCrd(cluster, appService);
   const apps = new Subject(cluster, appService, await cluster.makeNamespace('image'));
   const kubeconfig = '/files/kubeconfig';

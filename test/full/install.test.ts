@@ -343,7 +343,7 @@ test('uninstall --purge gives up what is ours in shared objects, leaves what is 
   expect(await own.cluster.find({ type: namespaces, name: shop })).toBeDefined();
 });
 
-test('a purge has to know the kinds that were installed: those on request it does, those of a configuration it is told', async () => {
+test('a purge has to know the kinds that were installed: those on request it does, those of a configuration it is given', async () => {
   await done('install', '--apply', '--kinds', 'appservice.app.example.com');
   expect(await done('uninstall', '--purge')).toContain(
     'CustomResourceDefinition appservices.app.example.com deleted\n',
@@ -388,7 +388,7 @@ test('a CRD that was there first is brought up to date, and a purge leaves it an
   });
 });
 
-test('what is in the way is told in one line, and then nothing is written', async () => {
+test('what stands in the way is reported in one line, and then nothing is written', async () => {
   const line = async (args: string[], kubeconfig = own.sandbox.adminKubeconfig): Promise<string> => {
     const { code, stdout, stderr } = await command(...args, '--kubeconfig', kubeconfig);
     expect(stderr.split('\n')).toHaveLength(2);

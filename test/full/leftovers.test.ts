@@ -9,7 +9,7 @@ import { ownControlPlane } from '../support/test-clusters.js';
 /** Without a controller manager there is no garbage collector that could be the one which removes something. */
 const own = ownControlPlane({ apiOnly: true });
 
-test('what a deleted namesake has left behind is made anew, and nothing else of its is touched', async () => {
+test('what a deleted namesake has left behind is replaced, and nothing else of its is touched', async () => {
   // GIVEN a Service and a ConfigMap of an AppService that is gone
   const { cluster } = own;
   const apps = await Subject.make(cluster, appService, 'leftovers');

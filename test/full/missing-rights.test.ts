@@ -106,7 +106,7 @@ const cases: readonly Missing[] = [
 ];
 
 test.for(cases)(
-  'without the right to $verb $resource, that is told',
+  'without the right to $verb $resource, that is reported',
   async ({ verb, resource, act, told }) => {
     const namespace = await cluster.makeNamespace('missing-right');
     const apps = new Subject(cluster, appService, namespace);

@@ -154,7 +154,7 @@ describe('the end', () => {
     },
   );
 
-  test('a program that ends early is told with the end of its log, and nothing is left', async () => {
+  test('a program that ends early is reported with the end of its log, and nothing is left', async () => {
     const assets = await mkdtemp(join(tmpdir(), 'assets-'));
     const dataDir = join(assets, 'data');
     await writeFile(join(assets, 'etcd'), '#!/bin/sh\necho no luck today >&2; exit 3\n', { mode: 0o755 });

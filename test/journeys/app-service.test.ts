@@ -178,7 +178,7 @@ describe('what others have a say in', () => {
   });
 });
 
-describe('an object of the same name that belongs to somebody else', () => {
+describe('an object of the same name that belongs to another writer', () => {
   const foreign = {
     Deployment: (name: string): AnyObject => ({
       ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name, namespace: apps.namespace } },

@@ -28,7 +28,7 @@ const corrected = (child: string, log: OperatorLog): Promise<unknown> =>
     .logged((line) => line.action === 'corrected' && line.child === child && line.name === 'edited')
     .then(({ managers, fields }) => ({ managers, fields }));
 
-test('what kubectl changes of ours is put right, and it is told who it was and what', async () => {
+test('what kubectl changes of ours is corrected, and reported with writer and field', async () => {
   await apps.create('edited', spec);
   await apps.ready('edited');
   const drifts: unknown[] = [];

@@ -79,7 +79,7 @@ describe('a node port that the custom resource', () => {
     await apps.ready('swapped');
   });
 
-  test('gives and somebody else has stalls without a loop, changes nothing, and is had once it is free', async () => {
+  test('gives and another Service has stalls without a loop, changes nothing, and is allocated once it is free', async () => {
     // GIVEN
     const holder = { type: services, namespace: apps.namespace, name: 'holder' };
     // None that was given up a moment ago, as the API server may choose.

@@ -54,7 +54,7 @@ test('the tutorial: a StreamIngress opens a port, a second one on it is refused,
   });
 });
 
-test('rule 9, defect (no repair of what others remove): it comes back; the Service made anew by its chart gets its ports', async () => {
+test('rule 9, defect (no repair of what others remove): it comes back; the Service recreated by its chart gets its ports', async () => {
   const kept = await ask('kept', { listen: 9200 });
   const open = async (): Promise<void> => {
     expect(await proxy.entries()).toMatchObject({ 9200: `${shop}/db:5432` });
@@ -76,7 +76,7 @@ const withTarget = (name: string, port: number, targetPort: number): object => (
   spec: { ports: [{ name, port, protocol: 'TCP', targetPort }] },
 });
 
-test('rule 9: a port of ours in which somebody edits a field is made anew as it was', async () => {
+test('rule 9: a port of ours in which another writer edits a field is restored', async () => {
   const edited = await ask('edited', { listen: 9300 });
   await edited.isReady();
 
@@ -90,7 +90,7 @@ test('rule 9: a port of ours in which somebody edits a field is made anew as it 
   });
 });
 
-test('rule 9: a port that somebody takes as a whole is theirs: they are named, and it stays when the StreamIngress goes', async () => {
+test('rule 9: a port that another writer takes as a whole is theirs: they are named, and it stays when the StreamIngress goes', async () => {
   const taken = await ask('taken', { listen: 9400 });
   await taken.isReady();
 

@@ -6,7 +6,7 @@ import { Scenario, small, writesIn } from '../support/stages.js';
 
 const aboutServices = (line: string): boolean => /^[A-Z]+ services\//.test(line);
 
-test.concurrent('a child that is deleted is made anew, once', async () => {
+test.concurrent('a child that is deleted is recreated, once', async () => {
   await using scenario = await Scenario.start({ purpose: 'child-deleted' });
   const { subject, cluster } = scenario;
   await scenario.createReady(small, 'web');
@@ -25,7 +25,7 @@ test.concurrent('a child that is deleted is made anew, once', async () => {
   expect(writesIn(requests()).filter(aboutServices)).toEqual(['PATCH services/web 201']);
 });
 
-test.concurrent('when one apply of three fails, nothing is pruned, and the status tells which', async () => {
+test.concurrent('when one apply of three fails, nothing is pruned, and the status names it', async () => {
   await using scenario = await Scenario.start({ purpose: 'one-of-three', kind: await loadBundle() });
   const { subject, cluster, proxy } = scenario;
   const parts = (value: string, ...names: string[]) => ({

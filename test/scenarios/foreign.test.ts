@@ -7,7 +7,7 @@ import { watches } from '../support/faults.js';
 import { Scenario, summaryOf } from '../support/stages.js';
 
 test.concurrent(
-  'an object that somebody makes behind a watch that has gone silent is not taken over',
+  'an object that another writer creates behind a watch that has gone silent is not taken over',
   async () => {
     await using scenario = await Scenario.start({ purpose: 'foreign', kind: await loadBundle() });
     const { subject, cluster, proxy } = scenario;

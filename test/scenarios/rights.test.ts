@@ -7,7 +7,7 @@ import { Scenario, small } from '../support/stages.js';
 
 const edited = { ...small, ports: [{ port: 81 }] };
 
-test('a right that is taken away is told, stops nothing else, and heals when it is given back', async () => {
+test('a right that is revoked is reported, stops nothing else, and heals when it is granted again', async () => {
   await using scenario = await Scenario.start({ purpose: 'rights' });
   const { subject, cluster, proxy, user } = scenario;
   await scenario.createReady(small, 'web', 'bereft');

@@ -19,7 +19,7 @@ function tenWriters({ cluster, nginx: { tcp } }: IngressStage): KeyWriter[] {
   });
 }
 
-test('ten writers on a ConfigMap: nothing of theirs is lost, all of ours is there, and who has a port is told', async () => {
+test('ten writers on a ConfigMap: nothing of theirs is lost, all of ours is there, and the holder of a port is reported', async () => {
   const seed = numberFrom('SCENARIO_SEED', 1);
   await using stage = await IngressStage.start('writers');
   // Half of them are for keys that a writer may take.

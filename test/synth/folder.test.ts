@@ -23,7 +23,7 @@ test('what synth wrote earlier and no longer renders is removed, and nothing els
   expect(readFileSync(join(folder, 'mine.yaml'), 'utf8')).toBe('hands off');
 });
 
-test('a file of somebody else is a conflict, and then nothing is written', () => {
+test('a file of another writer is a conflict, and then nothing is written', () => {
   const folder = folderWith({ 'b.yaml': 'mine' });
   expect(() => writeFolder(folder, [A, B])).toThrow(
     `${join(folder, 'b.yaml')}: is there and wasn't written by synth; move it away, or choose another folder`,

@@ -209,7 +209,7 @@ test.each<[what: string, length: number, most: number, kind: string, child: (nam
   ['twice', 32, 31, 'Service', (name) => `${name}-${name}`],
   ['with labels that are shorter', 250, 63, 'ConfigMap', (name) => `${name}-live`],
 ])(
-  'a name that is too long is told with the rule for the CRD, and its number: %s',
+  'a name that is too long is reported with the rule for the CRD, and its number: %s',
   (_, length, most, kind, child) => {
     const message = toldOf('n'.repeat(length - 1) + '0', (scope, { metadata }) => {
       new ApiObject(scope, 'x', { apiVersion: 'v1', kind, metadata: { name: child(metadata.name) } });
@@ -223,7 +223,7 @@ test.each<[what: string, length: number, most: number, kind: string, child: (nam
 test.each([
   ['not made of its name', 'x'.repeat(254)],
   ['too long without its name', `web-${'x'.repeat(253)}`],
-])('no rule is told where a name is %s', (_, name) => {
+])('no rule is reported where a name is %s', (_, name) => {
   const message = toldOf('web', (scope) => configMap(scope, 'a', { metadata: { name } }));
   expect(message).toMatch(/of which a ConfigMap may have 253; make it shorter in the construct$/);
 });

@@ -105,7 +105,7 @@ test('a second run brings up to date what the first has made, where it is, and r
   });
 });
 
-test('an object that somebody has given is never replaced by one that is rendered', async () => {
+test('an object that another writer has given is never replaced by one that is rendered', async () => {
   const given = `  - apiVersion: apps/v1
     kind: Deployment
     metadata:

@@ -50,7 +50,7 @@ describe('checkedPath', () => {
     expect(await ask('/readyz/other')).toBeUndefined();
   });
 
-  it('leaves out what it is told to, and says which names it does not know', async () => {
+  it('leaves out what it is asked to, and says which names it does not know', async () => {
     const { given, ask } = aPath();
     given.reason = 'no';
     expect(await ask('/readyz?exclude=caches')).toEqual({ status: 200, body: 'ok\n' });

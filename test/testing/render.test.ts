@@ -16,7 +16,7 @@ test('a custom resource is rendered with the defaults of its schema', () => {
   expect(objects[1]).toHaveProperty('spec.ports.0.protocol', 'TCP');
 });
 
-test('each mistake in it is told with its place', () => {
+test('each mistake in it is reported with its place', () => {
   expect(() => render(appService, web({ size: -1, imag: 'nginx:1' }))).toThrow(
     /spec\.imag: unknown field[^]*spec\.size/,
   );

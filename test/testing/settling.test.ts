@@ -60,6 +60,6 @@ test.each([
     { sent: { paused: true } },
     'no field differs, but what managedFields record',
   ],
-])('of %s, object, field, both values and the cause are told', (_what, states, cause) => {
+])('of %s, object, field, both values and the cause are reported', (_what, states, cause) => {
   expect(said(states)).toBe(`; Deployment shop/web: ${cause}`);
 });

@@ -34,7 +34,7 @@ async function toldBy(goesWrong: (specs: Walk, isHasty: boolean) => readonly Fai
   return { failures, last: walked.at(-1) };
 }
 
-test('the shortest walk that goes wrong in the same place is told, as it goes wrong when there is time', async () => {
+test('the shortest walk that goes wrong in the same place is reported, as it goes wrong when there is time', async () => {
   const { failures, last } = await toldBy((specs) => [again(specs)]);
 
   expect(failures).toEqual([again([{ size: 2 }, { size: 3 }])]);
@@ -65,7 +65,7 @@ test('what comes again in a trial of another name, after another time, has come 
   expect(failures).toEqual([restless('swept-00002', 41.25)]);
 });
 
-test('what goes wrong elsewhere then is told as well', async () => {
+test('what goes wrong elsewhere then is reported as well', async () => {
   const { failures } = await toldBy(() => [elsewhere]);
 
   expect(failures).toEqual([noted, elsewhere]);

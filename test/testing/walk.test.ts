@@ -24,7 +24,7 @@ test('a walk does everything to every field, by valid specs, and its seed repeat
   expect(await planOf(4)).not.toEqual(plan);
 });
 
-test('a walk leaves alone what can never be changed, and what it is told to', async () => {
+test('a walk leaves alone what can never be changed, and what it is asked to', async () => {
   const specs = specsOf(streamIngressSamples);
   const fields = fieldsOf(streamIngress, specs, ['proxyProtocol']);
   const props = { starts: specs, leastEdits: 40, mostEdits: 120 };
@@ -101,7 +101,7 @@ test('of the specs, only what it takes is left, also deep within', async () => {
   ).toEqual([{ parts: [{ name: 'b' }] }, {}]);
 });
 
-test('when time is up, what was found by then is told', async () => {
+test('when time is up, what was found by then is reported', async () => {
   const walk = [{ color: 'red', size: 1 }, { size: 2 }, { size: 3 }];
 
   expect(await shortenedBy(remembers, { tries: 2 })(walk)).toEqual([{ color: 'red', size: 1 }, { size: 3 }]);

@@ -137,7 +137,7 @@ test('what is listed passes unharmed, is recorded, and can be served again', asy
   expect(await next(served, 2)).toEqual(['a', undefined]);
 });
 
-test('a watch is told that its version has expired', async () => {
+test('a watch learns that its version has expired', async () => {
   const { wire } = started();
   const stream = await wire.stream({ method: 'GET', path: PATH });
 

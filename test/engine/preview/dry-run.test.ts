@@ -55,7 +55,7 @@ describe('A dry run', () => {
     expect(requests).toEqual([]);
   });
 
-  it('looks again where somebody else has written in between, and takes that for no change of ours', async () => {
+  it('looks again where another writer has written in between, and takes that for no change of ours', async () => {
     const annotated = anObject(
       CONFIG_MAP,
       'web',

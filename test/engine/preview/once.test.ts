@@ -107,7 +107,7 @@ describe('One turn', () => {
     expect(server.writes).toEqual(['PATCH a', 'PATCH b', 'DELETE old']);
   });
 
-  it('deletes nothing, and goes on with the others, where something belongs to somebody else', async () => {
+  it('deletes nothing, and goes on with the others, where something belongs to another writer', async () => {
     const server = new Server([map('a'), owned('old')]);
     const { did, changes, pauses } = await once(server, making(['a', 'b']));
     expect(did).toEqual(['failed a', 'created b']);

@@ -143,7 +143,7 @@ describe('A preview', () => {
     expect(server.requests.filter((request) => !/^(GET|PATCH)/.test(request))).toEqual([]);
   });
 
-  it("refuses what is somebody else's, and then deletes nothing", async () => {
+  it("refuses what is another writer's, and then deletes nothing", async () => {
     const theirs = anObject(CONFIG_MAP, 'web', { uid: 'x', resourceVersion: '7' }, { data: {} });
     const controller = controllerOf(() => ({
       ...NOTHING,
@@ -158,7 +158,7 @@ describe('A preview', () => {
     ]);
   });
 
-  it('tells what would be made anew', async () => {
+  it('tells what would be recreated', async () => {
     const server = new Server([given, owned(map('web', '1'))]);
     server.intercept = ({ method }) =>
       method === 'PATCH'

@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-test('an operator that reaches no API server is told, and keeps no process alive', async () => {
+test('an operator that reaches no API server says so, and keeps no process alive', async () => {
   const kubeconfig = join(folder, 'kubeconfig');
   await writeFile(kubeconfig, stringify(unreachable()));
   const script = `

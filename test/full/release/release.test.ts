@@ -98,7 +98,7 @@ describe('npm run image:*', () => {
     );
   });
 
-  test('what is missing is told', () => {
+  test('what is missing is reported', () => {
     expect(image('push', {})).toMatchObject({ status: 2, told: expect.stringContaining('IMAGE=') as string });
     expect(image('build', { DOCKER: '/nowhere/docker' })).toMatchObject({
       ...{ status: 2, told: expect.stringContaining('install Docker') as string },

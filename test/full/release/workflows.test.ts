@@ -61,7 +61,7 @@ test.for([
   for (const { with: inputs } of attested) expect(inputs?.[subject]).toBeTruthy();
 });
 
-test('the package is told of the image that was pushed, as the manifests are', () => {
+test('the package names the image that was pushed, as the manifests do', () => {
   const imageOf = (job: string, command: string): string | undefined =>
     jobs[job]!.steps.find(({ run }) => run?.includes(command))?.env?.IMAGE;
 

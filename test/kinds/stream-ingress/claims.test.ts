@@ -11,7 +11,7 @@ const young = streamIngress({ name: 'young', minute: 2 });
 describe('the loser', () => {
   const told = (loser: StreamIngress) => claimsOf(target, [old, loser]).refused.get(loser)?.message;
 
-  test('is told the winner within its own namespace', () => {
+  test('learns the winner within its own namespace', () => {
     expect(told(young)).toBe(
       '9000/TCP is held by StreamIngress old, which is older; it is opened for this one once that is gone, or take another port',
     );
@@ -83,7 +83,7 @@ const someCrs = fc
   .uniqueArray(anyCr, { selector: ({ namespace, name }) => `${namespace}/${name}`, maxLength: 12 })
   .map((given) => given.map(streamIngress));
 
-test('property: the holders are those of the plain rule, and everybody else that lives is told why not', () => {
+test('property: the holders are those of the plain rule, and all others that live learn why not', () => {
   fc.assert(
     fc.property(someCrs, (crs) => {
       const { holders, refused } = claimsOf(target, crs);

@@ -82,7 +82,7 @@ describe('the shared objects', () => {
       error: new OperatorError({ reason: 'Forbidden', message: 'no' }),
     };
 
-    test('a port isn’t opened whose entry somebody else has got meanwhile', () => {
+    test('a port isn’t opened whose entry another writer has got meanwhile', () => {
       const { apply } = plan(...crs, ...cluster);
       expect(ports(apply[1]!.shared!.revise!([done({})]))).toEqual([9000, 9001]);
       const conflicts = [{ field: '.data.9001', manager: 'helm' }];
@@ -99,7 +99,7 @@ describe('the shared objects', () => {
 
     const toService = (given: Partial<Change>): Change => done(given, 'Service', 'ingress-nginx-controller');
 
-    test('those whose port can’t be closed are told in an event, and those who wait of what concerns them', () => {
+    test('those whose port can’t be closed are reported in an event, and those who wait learn what concerns them', () => {
       const shut = streamIngress({ upstream: { namespace: 'infra' } });
       const map = tcpServices({ 9000: 'infra/db:5432' });
       const { apply, events } = plan(shut, crs[1]!, ...upstream, nginxService(9000), map);
@@ -117,7 +117,7 @@ describe('the shared objects', () => {
       expect(told(toService({}), done({}), toService(failed))).toEqual({ b, web: undefined });
     });
 
-    test('so is who isn’t allowed any more, unless somebody else is to have the port', () => {
+    test('so is who isn’t allowed any more, unless another writer is to have the port', () => {
       const policy = { targets: [{ name: 'default', namespaces: ['shop'] }] };
       const { shared: limited, statuses: told } = controllers({ policy });
       const refused = streamIngress({ name: 'old', namespace: 'zoo' });

@@ -67,7 +67,7 @@ describe('a Gateway', () => {
   test.each([
     ['NotAllowed', 'True'],
     ['ParentNotProgrammed', 'False'],
-  ])('what it refuses for %s waits for somebody’s hand: %s', (reason, stalled) => {
+  ])('what it refuses for %s waits for an edit: %s', (reason, stalled) => {
     const said = { type: 'Accepted', status: 'False', reason, message: reason };
     const children = made().map((child) => ({ ...child, status: { conditions: [said] } }));
     expect(conditions(plan(cr, ...upstream, ...children)).web).toMatchObject({
@@ -75,7 +75,7 @@ describe('a Gateway', () => {
     });
   });
 
-  test('a failure is told to whom it concerns, and to nobody else', () => {
+  test('a failure is reported on those whom it concerns, and on no other', () => {
     const error = new OperatorError({ reason: 'OwnershipConflict', message: 'not ours' });
     const ref = {
       apiVersion: 'gateway.networking.k8s.io/v1',
@@ -92,7 +92,7 @@ describe('a Gateway', () => {
     });
   });
 
-  test('a port that can’t be rendered is told, and the others are made', () => {
+  test('a port that can’t be rendered is reported, and the others are made', () => {
     const named = streamIngress({ is_service: false, upstream: { port: 'sql' } });
     const result = plan(named, streamIngress({ name: 'b', listen: 9001 }), ...upstream);
     expect(names(result.apply)).toEqual(['ListenerSet b', 'TCPRoute b']);
@@ -123,7 +123,7 @@ describe('a Gateway', () => {
       ['waits for its upstream', { upstream: { service: 'missing' } }],
       ['isn’t permitted', { upstream: { namespace: 'infra' } }],
       ['can’t be rendered', { is_service: false, upstream: { port: 'sql' } }],
-    ])('and one that %s takes nobody’s place', (_, given) => {
+    ])('and one that %s takes the place of none', (_, given) => {
       const result = limitedPlan(streamIngress(given), second, ...upstream);
       expect(names(result.apply)).toEqual(['ListenerSet b', 'TCPRoute b']);
       expect(conditions(result).b).toMatchObject({ Programmed: 'Unknown Pending' });

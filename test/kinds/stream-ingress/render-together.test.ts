@@ -54,7 +54,7 @@ describe('conflicts among them', () => {
   const conflict = (port: string, target: string, other: string) =>
     `spec.listen: ${port} of the target ${target} is asked for by ${other} too; give each its own port`;
 
-  test('are told of each, and nothing is rendered', () => {
+  test('are reported for each, and nothing is rendered', () => {
     expect(together([{ name: 'a' }, { name: 'b', namespace: 'other' }])).toEqual({
       objects: [],
       findings: [
