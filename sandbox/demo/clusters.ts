@@ -244,7 +244,7 @@ export async function startSandboxCluster(stage: Stage): Promise<DemoCluster> {
   const { show, options, cleanUp } = stage;
   show.say(
     'etcd, the API server, the controller manager and the scheduler start on 127.0.0.1: the real programs. Only ' +
-      'the two nodes are simulated: their pods become ready without a container being run. The first time of all, ' +
+      'the two nodes are simulated: their pods become ready without a container being run. At the first start, ' +
       'the programs are compiled, which takes some minutes; progress is shown.',
   );
   const dataDir = options.keep ? await claimFolder(stage) : undefined;
@@ -252,7 +252,7 @@ export async function startSandboxCluster(stage: Stage): Promise<DemoCluster> {
   if (options.keep) cleanUp.add('keep the sandbox', () => letRunOn(sandbox));
   else cleanUp.add('stop the sandbox', () => sandbox.stop());
   const kubectl = kubectlOf(sandbox, stage);
-  show.say('kubectl, from here on, is its administrator’s.');
+  show.say('From here on, kubectl runs as its administrator.');
   await kubectl.demonstrate('get', 'nodes');
   return {
     kubectl,

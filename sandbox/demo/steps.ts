@@ -175,7 +175,7 @@ async function editByHand(scene: Scene): Promise<void> {
   const team = (await cluster.kubectl.get('deployment', name))?.metadata.labels?.team;
   if (team !== 'shop') throw new StepFailure('the label team=shop to stay', `team=${team ?? 'is gone'}`);
   show.seen(
-    'The label stays, since the AppService says nothing of labels like it: the controller owns what it has written, ' +
+    'The label stays, since the AppService doesn’t set it: the controller owns the fields that it has written, ' +
       'and no more.',
   );
 }

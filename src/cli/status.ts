@@ -78,9 +78,8 @@ export function targetOf(text: string, kinds: readonly Kind[]): Target {
   }
   const short = kinds.flatMap(namesOf).filter((each) => !each.includes('.'));
   const near = suggest(named, short);
-  const meant = near === undefined ? '' : `; did you mean ${near}?`;
-  const known = kinds.map(kindName).join(', ');
-  throw new CliError(`${text}: there is no kind ${named}${meant}; the kinds are ${known}`, 2);
+  const remedy = near === undefined ? `the kinds are ${kinds.map(kindName).join(', ')}` : `did you mean ${near}?`;
+  throw new CliError(`${text}: there is no kind ${named}; ${remedy}`, 2);
 }
 
 function namesOf({ crd: { spec } }: Kind): string[] {

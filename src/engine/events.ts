@@ -208,7 +208,7 @@ export class EventRecorder {
       this.finish(series);
     } catch (error) {
       delivery.tries++;
-      if (delivery.tries >= EVENT_TRIES || !mayPass(error)) this.drop(series, error);
+      if (delivery.tries >= EVENT_TRIES || !isRetriable(error)) this.drop(series, error);
       else await this.retry(delivery, error);
     }
   }
@@ -320,7 +320,7 @@ function namespaceOf({ namespace }: Regarding): string {
 }
 
 /** No answer, or an overloaded server. */
-function mayPass(error: unknown): boolean {
+function isRetriable(error: unknown): boolean {
   if (error instanceof OperatorError) return error.reason !== 'NotLeading';
   return !(error instanceof ApiError) || error.code === 429 || error.code >= 500;
 }

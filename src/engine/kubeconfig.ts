@@ -140,9 +140,9 @@ export function loadKubeconfig(options: KubeconfigOptions = {}): ClusterAccess {
   const names = [...merged.context.keys()];
   if (context !== undefined && !names.includes(context)) {
     const near = suggest(context, names);
-    const meant = near === undefined ? '' : `; did you mean ${near}?`;
-    const there = names.join(', ') || 'none';
-    throw invalid(`--context ${context}: there is no such context; there are ${there}${meant}`);
+    const known = names.join(', ') || 'empty';
+    const remedy = near === undefined ? `the list of contexts is ${known}` : `did you mean ${near}?`;
+    throw invalid(`--context ${context}: there is no such context; ${remedy}`);
   }
   if (names.length === 0 && (kubeconfig !== undefined || merged.cluster.size > 0))
     throw invalid(`${merged.files}: names no cluster; it isn't a kubeconfig, or has no current context`);

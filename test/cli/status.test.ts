@@ -19,7 +19,7 @@ test.each([
   ['a/b/c', 'a/b/c: write KIND/NAME, as in appservice/web'],
   [
     'apsvc/web',
-    /^apsvc\/web: there is no kind apsvc; did you mean appsvc\?; the kinds are appservice\.kosmos\.io, /,
+    /^apsvc\/web: there is no kind apsvc; did you mean appsvc\?$/,
   ],
   ['pod/web', /^pod\/web: there is no kind pod; the kinds are /],
 ])('%s is bad input', (text, message) => {

@@ -133,7 +133,7 @@ export function verdictOf(cr: AnyObject): Verdict {
   if (!condition)
     return {
       ...{ word: 'Unknown', reason: 'NotSeen', current },
-      message: 'No controller has said anything of it yet',
+      message: 'No controller has reported on it yet',
     };
   const { reason = '', message = '', lastTransitionTime: since } = condition;
   return { word: word ?? 'Reconciling', reason, message, ...(since !== undefined && { since }), current };

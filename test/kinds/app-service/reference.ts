@@ -87,7 +87,7 @@ const INTRO = `<!-- Generated from crds/appservices.kosmos.io.yaml by "npm run r
 
 INTRO_DESCRIPTION [AppService](appservice.md) describes what the fields lead to. "Owned as a whole" means
 for server-side apply that the last writer owns every item. A rule is a [CEL](https://kubernetes.io/docs/reference/using-api/cel/)
-expression that has to hold; whoever breaks it reads its text.
+expression that has to hold; its text is what the API server answers where it doesn't.
 `;
 
 /** Fields that no example can show, since they refer to what only an admission webhook can add to the pod. */
