@@ -54,7 +54,10 @@ function throwInsteadOfExit(command: Command): Command {
 function checkNode(): void {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   if (major > 22 || (major === 22 && minor >= 19)) return;
-  throw new CliError(`Node 22.19 or newer is needed, this is ${process.versions.node}; get one from https://nodejs.org`, 2);
+  throw new CliError(
+    `Node 22.19 or newer is needed, this is ${process.versions.node}; get one from https://nodejs.org`,
+    2,
+  );
 }
 
 /**

@@ -78,7 +78,8 @@ export function targetOf(text: string, kinds: readonly Kind[]): Target {
   }
   const short = kinds.flatMap(namesOf).filter((each) => !each.includes('.'));
   const near = suggest(named, short);
-  const remedy = near === undefined ? `the kinds are ${kinds.map(kindName).join(', ')}` : `did you mean ${near}?`;
+  const remedy =
+    near === undefined ? `the kinds are ${kinds.map(kindName).join(', ')}` : `did you mean ${near}?`;
   throw new CliError(`${text}: there is no kind ${named}; ${remedy}`, 2);
 }
 

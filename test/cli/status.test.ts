@@ -17,10 +17,7 @@ test.each([
   ['web', 'web: write KIND/NAME, as in appservice/web'],
   ['appservice/', 'appservice/: write KIND/NAME, as in appservice/web'],
   ['a/b/c', 'a/b/c: write KIND/NAME, as in appservice/web'],
-  [
-    'apsvc/web',
-    /^apsvc\/web: there is no kind apsvc; did you mean appsvc\?$/,
-  ],
+  ['apsvc/web', /^apsvc\/web: there is no kind apsvc; did you mean appsvc\?$/],
   ['pod/web', /^pod\/web: there is no kind pod; the kinds are /],
 ])('%s is bad input', (text, message) => {
   expect(() => targetOf(text, builtInKinds)).toThrow(message);
