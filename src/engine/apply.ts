@@ -234,13 +234,12 @@ export class Applier {
       force: step.owner !== undefined && known !== undefined,
     };
     const type = reader.resourceType(intent);
-    const apply = async (): Promise<Applied> =>
-      store.write(task.key, reader.writer, async () => this.props.api.apply(type, body, options));
+    const send = async (): Promise<Applied> => this.props.api.apply(type, body, options);
     try {
-      return await apply();
+      return await store.write(task.key, reader.writer, send);
     } catch (error) {
       if (!step.owner || !known || !(await this.repair(step, error, reader))) throw error;
-      return apply();
+      return store.write(task.key, reader.writer, send);
     }
   }
 
@@ -291,7 +290,7 @@ export class Applier {
   private async judge(task: Task, known: Entry | undefined, error: unknown): Promise<OperatorError> {
     const { step, reader } = task;
     const what = `Apply ${describeRef(refOf(task.intent))}`;
-    const failure = this.refusals.judged(classify(error, what), claimsOf(task));
+    const failure = this.refusals.judged(classify(error, what), reader.claimsOf(task.intent));
     const isTaken = error instanceof ApiError && !known && error.showsAnother;
     if (error instanceof ApiError && (error.code === 409 || error.wrongUid || isTaken)) {
       try {
@@ -428,11 +427,7 @@ function applyId({ step, objectId: id }: Task): string {
 
 function refusedOf(task: Task, known: Entry | undefined): Refused {
   const { hash, step } = task;
-  return { hash, owner: step.owner?.uid, inTheWay: known?.object, claims: claimsOf(task) };
-}
-
-function claimsOf({ reader, intent }: Task): readonly string[] {
-  return reader.claimsOf(intent);
+  return { hash, owner: step.owner?.uid, inTheWay: known?.object, claims: task.reader.claimsOf(task.intent) };
 }
 
 /** Reports whether a failure leads to deleting the object, and creating it again. */

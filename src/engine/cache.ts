@@ -42,8 +42,8 @@ export interface Writer {
 export interface ChangeSource {
   /** It comes from a complete list. @default - from a watch, or the answer to a request */
   readonly list?: true;
-  /** Writers with a write to the object under way: they are notified at its end of what isn't their own. */
-  readonly writers?: readonly Writer[];
+  /** Writes to the object that are under way: their writers are notified at the end of what isn't their own. */
+  readonly writes?: Iterable<Pick<Write, 'writer'>>;
 }
 
 /** A write that is under way. */
@@ -98,7 +98,7 @@ export class Store {
   private readonly awaitedDeletions = new Set<string>();
   private readonly live = new Set<string>();
   /** By key. */
-  private readonly writes = new Map<string, readonly Write[]>();
+  private readonly writes = new Map<string, Set<Write>>();
   /** By key, the versions that our own writes have made, and that the watch has yet to deliver. */
   private readonly awaitedEchoes = new Map<string, readonly string[]>();
   /** By watch, where the API server doesn't serve the kind. */
@@ -268,22 +268,21 @@ export class Store {
     send: () => Promise<T>,
   ): Promise<T> {
     const write: Write = { writer, versions: new Set() };
-    this.writes.set(key, [...(this.writes.get(key) ?? []), write]);
-    let version: string | undefined;
+    const writes = this.writes.get(key) ?? new Set();
+    this.writes.set(key, writes.add(write));
     try {
       const answer = await send();
-      version = versionOf(answer.object);
+      const version = versionOf(answer.object);
       if (compareResourceVersions(version, this.deliveredVersion(answer.object.metadata.namespace)) > 0)
         this.awaitedEchoes.set(key, [...(this.awaitedEchoes.get(key) ?? []), version]);
       this.written(answer.object);
+      write.versions.delete(version);
       return answer;
     } finally {
-      const others = (this.writes.get(key) ?? []).filter((other) => other !== write);
-      if (others.length > 0) this.writes.set(key, others);
-      else this.writes.delete(key);
+      writes.delete(write);
+      if (writes.size === 0) this.writes.delete(key);
       const now = this.entries.get(key)?.object;
-      const isOvertaken = [...write.versions].some((seen) => seen !== version);
-      if (now && isOvertaken) this.notify(key, now, now, {});
+      if (now && write.versions.size > 0) this.notify(key, now, now, {});
     }
   }
 
@@ -377,7 +376,7 @@ export class Store {
     // An end isn't withheld: nothing would be left to notify of.
     const writes = after && this.writes.get(key);
     for (const write of writes ?? []) write.versions.add(versionOf(after as AnyObject));
-    const all = writes ? { ...source, writers: writes.map(({ writer }) => writer) } : source;
+    const all = writes ? { ...source, writes } : source;
     for (const listener of this.listeners) listener(before, after, all);
   }
 }

@@ -8,7 +8,7 @@ import { classify } from './api-error.js';
 import { fromPlan } from './apply.js';
 import type { Applier } from './apply.js';
 import { holdsDeletionsBack } from './delete.js';
-import type { Sweeper } from './delete.js';
+import type { StepRunner, Sweeper } from './delete.js';
 import type { Api } from './api.js';
 import type { EventRecorder } from './events.js';
 import { notServed } from './installed.js';
@@ -73,20 +73,24 @@ export async function carryOut(
   // Only this pass knows of a correction.
   const isReported = (): boolean => !!plan.error || changes.some(({ action }) => action === 'corrected');
   const isPassing = failures.length > 0 && !isReported() && policy?.isTransient(key, failures) === true;
-  const isSilent = steps.ended || isPassing;
+  const isSilent = signal.aborted || isPassing;
   // Both are computed before the status is written, so that an event sees the old status.
   const events = isSilent ? [] : eventsOf(plan, changes, recorder);
   const statusError = isSilent ? undefined : statusErrorOf(plan, changes);
-  // Events are deduplicated by the status, so a status with an event isn't left.
-  const isQuiet = events.length === 0 && !plan.error && !statusError && allWell(changes);
-  const mayLeave = isQuiet && policy?.mayDeferStatus(key) === true;
+  // A failure is reported at once. Events are deduplicated by the status, so a status with an event isn't left.
+  const mayLeave =
+    policy?.mayDeferStatus(key) === true &&
+    events.length === 0 &&
+    !plan.error &&
+    !statusError &&
+    changes.every(({ action }) => action !== 'failed' && action !== 'skipped');
   let toWrite = isPassing ? [] : plan.status;
   if (mayLeave) toWrite = toWrite.filter((step) => statusWriter.isCurrent(step, changes, reader));
   const isLeft = !isPassing && toWrite.length < plan.status.length;
   const statusChanges = await writeStatuses(toWrite, async (step) =>
     steps.run(refOf(step.target), async () => statusWriter.write(step, changes, reader)),
   );
-  if (!steps.ended && events.length > 0) sendEvents(events, statusChanges, recorder);
+  if (!signal.aborted && events.length > 0) sendEvents(events, statusChanges, recorder);
   const { givenUp, pending } = steps;
   return {
     changes,
@@ -115,7 +119,7 @@ async function changeObjects(
     return changes;
   };
   const deleted = plan.deleteFirst ? await deleting() : undefined;
-  const applied = await applySteps(plan.apply, reader, applier, async (ref, step) => steps.run(ref, step));
+  const applied = await applySteps(plan.apply, reader, applier, steps);
   if (deleted) return [...applied, ...deleted];
   if (!holdsDeletionsBack(applied)) return [...applied, ...(await deleting())];
   const kept = [...plan.delete, ...(plan.sweep?.steps ?? [])];
@@ -132,15 +136,12 @@ function withholding(plan: Plan, reader: StoreReader): ChangeSet | undefined {
   });
 }
 
-/** Takes one step, or skips it once going on is of no use. */
-type RunStep = (ref: ObjectRef, step: () => Promise<Change>) => Promise<Change>;
-
 /** Applies what a plan says, one step after another. */
 export async function applySteps(
   planned: readonly ApplyStep[],
   reader: StoreReader,
   applier: Applier,
-  run: RunStep = async (_, step) => step(),
+  steps?: StepRunner,
 ): Promise<ChangeSet> {
   const applied: Change[] = [];
   // Applied without them, an object would lose the fields that were to be handed over.
@@ -148,10 +149,11 @@ export async function applySteps(
   const twin = new TwinGuard(planned, reader);
   for (const step of planned) {
     const ref = refOf(step.object);
-    const change =
-      held.has(objectId(ref)) || twin.holds(step)
-        ? ({ ref, action: 'skipped' } as const)
-        : await run(ref, async () => applyRevised(step, ref, applied, applier, reader));
+    const apply = async (): Promise<Change> => applyRevised(step, ref, applied, applier, reader);
+    const isHeld = held.has(objectId(ref)) || twin.holds(step);
+    const change: Change = isHeld
+      ? { ref, action: 'skipped' }
+      : await (steps ? steps.run(ref, apply) : apply());
     if (change.action === 'failed') {
       twin.failed(step);
       if (step.handOver) held.add(objectId(ref));
@@ -186,11 +188,6 @@ function statusErrorOf(plan: Plan, changes: ChangeSet): OperatorError | undefine
     const message = `statusError of the plan threw: ${describeThrown(cause)}`;
     return new OperatorError({ reason: 'StatusFailed', message, retry: 'backoff', isBug: true, cause });
   }
-}
-
-/** A failure is reported at once. */
-function allWell(changes: ChangeSet): boolean {
-  return changes.every(({ action }) => action !== 'failed' && action !== 'skipped');
 }
 
 interface ReadyEvent {
@@ -262,11 +259,6 @@ class Steps {
   private aborted: Promise<undefined> | undefined;
 
   constructor(private readonly signal: AbortSignal) {}
-
-  /** Nothing more is tried. */
-  get ended(): boolean {
-    return this.signal.aborted;
-  }
 
   /** Returns what became of one object. Skipped once the plan was given up. */
   async run(ref: ObjectRef, step: () => Promise<Change>): Promise<Change> {

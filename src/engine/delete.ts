@@ -79,8 +79,7 @@ export async function deleteObject(
 }
 
 /** Runs steps until going on is of no use. */
-interface StepRunner {
-  readonly ended: boolean;
+export interface StepRunner {
   run(ref: ObjectRef, step: () => Promise<Change>): Promise<Change>;
 }
 
@@ -142,7 +141,7 @@ export class Sweeper {
         changes.push({ ref, action: 'failed', error: refusal });
         continue;
       }
-      if (!steps.ended) {
+      if (!signal.aborted) {
         over ||= clock.monotonic() + this.bucket.wait(rate) > until;
         const wait = over ? 0 : this.bucket.take(rate);
         if (wait > 0) await sleep(clock, wait, cancelled);

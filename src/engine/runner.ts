@@ -212,10 +212,11 @@ export class Runner {
     const { changes, statusChanges, givenUp, statusLeft } = outcome;
     const log = new ReconcileLog(this.log, key);
     this.kindMetrics.record(plan, changes);
-    this.waitFor(
-      key,
-      [...plan.apply, ...plan.delete].filter((_, index) => isUndone(changes[index])),
-    );
+    const undone = [...plan.apply, ...plan.delete].filter((_, index) => {
+      const change = changes[index];
+      return change?.action === 'failed' || (change?.action === 'skipped' && !change.skippedFor);
+    });
+    this.waitFor(key, undone);
     if (givenUp?.reason === INTERRUPTED_REASON) {
       const finished = changes.filter(({ error }) => error !== givenUp);
       this.changes.record(finished, log);
@@ -252,10 +253,6 @@ export class Runner {
       // The log or the metrics are broken, and nothing is left to report it with.
     }
   }
-}
-
-function isUndone(change: Change | undefined): boolean {
-  return change?.action === 'failed' || (change?.action === 'skipped' && !change.skippedFor);
 }
 
 /** Long enough that the pauses cost nothing, short enough that no answer, probe or timer waits for it noticeably. */

@@ -75,7 +75,7 @@ export class Triggers {
     if (after) this.collect(keys, watch, after);
     if (before && watch.claims) this.release(keys, this.claimsOf(watch, before), this.claimsOf(watch, after));
     // Its plan is being carried out, and its status is computed after that.
-    for (const writer of source.writers ?? [])
+    for (const { writer } of source.writes ?? [])
       if (writer.controller === reader.writer.controller) keys.delete(writer.key ?? '');
     const settle = source.list ? undefined : controller.settle;
     for (const key of keys) {
