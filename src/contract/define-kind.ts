@@ -263,6 +263,15 @@ export function checkStatusSchema(crd: CustomResourceDefinition, version: CrdVer
   ] as const)
     if (status?.properties?.[field]?.type !== type)
       throw misdefined(where, `add "${field}", of type ${type}, to the properties of the status`);
+  const conditions = status.properties.conditions;
+  if (
+    conditions?.['x-kubernetes-list-type'] !== 'map' ||
+    String(conditions['x-kubernetes-list-map-keys']) !== 'type'
+  )
+    throw misdefined(
+      where,
+      'add "x-kubernetes-list-type: map" and "x-kubernetes-list-map-keys: [type]" to the conditions of the status, or a write replaces those of other writers',
+    );
 }
 
 /** Kinds of Kubernetes' own groups, in some of which only it may define any. */

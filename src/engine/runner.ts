@@ -191,6 +191,10 @@ export class Runner {
       const plannedAt = clock.monotonic();
       const plannedFor = this.time.corrected(clock.now());
       const plan = controller.reconcile(key, this.reader, plannedFor);
+      const milliseconds = Math.round(clock.monotonic() - plannedAt);
+      // Nothing can end it, and a lease may be lost over it.
+      if (milliseconds > SLOW_PLAN_MILLISECONDS)
+        this.log.warn({ ...splitKey(key), milliseconds }, 'Planning took long, and held up all other work');
       // While the plan is carried out, what it touches may already change again.
       this.waitFor(key, [...plan.apply, ...plan.delete]);
       outcome = await carryOut(plan, this.reader.forKey(key), tools, signal, this);
@@ -254,6 +258,9 @@ export class Runner {
     }
   }
 }
+
+/** A plan is made in a few milliseconds; a construct that takes longer reads files, as a rule, or loops. */
+const SLOW_PLAN_MILLISECONDS = 1_000;
 
 /** Long enough that the pauses cost nothing, short enough that no answer, probe or timer waits for it noticeably. */
 const TURN_MILLISECONDS = 10;

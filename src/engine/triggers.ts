@@ -7,6 +7,7 @@ import type { Applier } from './apply.js';
 import type { ChangeSource, StoreReader } from './cache.js';
 import type { Clock } from './clock.js';
 import type { Lane, Queue } from './work-queue.js';
+import { REQUEUE } from './retry.js';
 
 export interface TriggersProps {
   readonly controller: Controller;
@@ -23,8 +24,9 @@ export interface TriggersProps {
  *
  * **Guarantees.** The keys of the old state and those of the new are taken, since an object may change hands, and those
  * that the object is in the way of, or has had a claim of. What changes only in the status of a child, or in an object that
- * is only read, is looked at within 100 ms, or in a burst within a second and once everything has been created; everything
- * else at once. What is kept of an object that is only read has to differ. A change of the custom resource, which is what
+ * is only read, is looked at within 100 ms, or in a burst within a second and once everything has been created; what another
+ * writer changes in the status of the custom resource within 5 s, so that two that disagree write little; everything else at
+ * once. What is kept of an object that is only read has to differ. A change of the custom resource, which is what
  * the first watch delivers, comes first. Where the controller lets things settle, a key is taken once they have. A mapping
  * that throws hides the change from no other controller. What a plan writes doesn't wake the plan's key.
  */
@@ -67,7 +69,7 @@ export class Triggers {
     const isSameIntent = hasSameIntent(before, after);
     // With an equal status, something has changed that isn't kept, e.g. the owner of a field.
     const isStatus = isSameIntent && !isDeepStrictEqual(before?.status, after?.status);
-    const canWait = !source.list && laneOfEvents === 'child' && (watch.readOnly === true || isStatus);
+    const canWait = !source.list && (isStatus || (laneOfEvents === 'child' && watch.readOnly === true));
     const lane = source.list ? 'initial' : canWait ? 'status' : laneOfEvents;
     // Each key once: an idle worker takes it at the first add.
     const keys = new Set<string>();
@@ -78,9 +80,10 @@ export class Triggers {
     for (const { writer } of source.writes ?? [])
       if (writer.controller === reader.writer.controller) keys.delete(writer.key ?? '');
     const settle = source.list ? undefined : controller.settle;
+    const delay = laneOfEvents === 'child' ? burst.statusDelayMilliseconds : REQUEUE.foreignStatus;
     for (const key of keys) {
       if (settle) queue.addDebounced(key, settle, lane);
-      else if (canWait) queue.addWithin(key, burst.statusDelayMilliseconds, lane);
+      else if (canWait) queue.addWithin(key, delay, lane);
       else queue.add(key, lane);
       if (!canWait && !source.list) burst.count(key);
     }

@@ -274,7 +274,12 @@ export function copyPlain(value: unknown, path = ''): unknown {
   if (typeof value === 'string' || typeof value === 'boolean' || value === null) return value;
   if (Array.isArray(value)) return value.map((item: unknown, index) => copyPlain(item, `${path}[${index}]`));
   if (typeof value === 'object') return copyMap(value, path);
-  if (typeof value === 'number' && Number.isFinite(value)) return value;
+  if (typeof value === 'number' && Number.isFinite(value)) {
+    if (!Number.isInteger(value) || Number.isSafeInteger(value)) return value;
+    throw new Error(
+      `${path || 'the value'} is ${value}: integers beyond 2^53 - 1 are rounded, give it as text`,
+    );
+  }
   const shown =
     typeof value === 'number' ? value : typeof value === 'undefined' ? 'undefined' : `a ${typeof value}`;
   throw new Error(`${path || 'the value'} is ${shown}, which JSON can't say`);

@@ -6,23 +6,17 @@ import type { OwnedKind } from '../../src/contract/kind.js';
 
 class Widget extends Construct {}
 
-const VERSION = {
-  name: 'v1',
-  served: true,
-  storage: true,
-  schema: {
-    openAPIV3Schema: {
-      type: 'object',
-      properties: {
-        status: {
-          type: 'object',
-          properties: { observedGeneration: { type: 'integer' }, conditions: { type: 'array' } },
-        },
-      },
-    },
-  },
-  subresources: { status: {} },
+const observedGeneration = { type: 'integer' };
+const conditions = {
+  type: 'array',
+  'x-kubernetes-list-type': 'map',
+  'x-kubernetes-list-map-keys': ['type'],
 };
+const withStatus = (properties: object) => ({
+  ...{ name: 'v1', served: true, storage: true, subresources: { status: {} } },
+  schema: { openAPIV3Schema: { type: 'object', properties: { status: { type: 'object', properties } } } },
+});
+const VERSION = withStatus({ observedGeneration, conditions });
 
 const SPEC = {
   group: 'demo.io',
@@ -114,6 +108,10 @@ describe('defineKind', () => {
       { crd: crd({ versions: [{ ...VERSION, name: 'v0', schema: { openAPIV3Schema: {} } }, VERSION] }) },
     ],
     ['subresources: { status: {} }', { crd: crd({ versions: [{ ...VERSION, subresources: {} }] }) }],
+    [
+      'x-kubernetes-list-map-keys: [type]',
+      { crd: crd({ versions: [withStatus({ observedGeneration, conditions: { type: 'array' } })] }) },
+    ],
     ['Deployment.apps is listed twice', { children: [DEPLOYMENT, { ...DEPLOYMENT, apiVersion: 'apps/v2' }] }],
     ['Deployment.apps is listed twice', { formerChildren: [DEPLOYMENT] }],
     ['Deployment.apps is listed twice', { related: [{ ...PODS, ...DEPLOYMENT }] }],

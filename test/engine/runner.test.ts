@@ -130,6 +130,29 @@ describe('Runner, waking keys', () => {
     expect(reconciled).toEqual(['shop/web']);
   });
 
+  it('looks after a status that another writer changes within five seconds, and not at once', async () => {
+    const { deliver, reconciled, clock } = startedRunner();
+    await deliver(widget('web', {}, { seen: true }));
+    for (const value of [1, 2, 3]) {
+      await deliver(widget('web', {}, { seen: value }));
+      await clock.advance(1_000);
+    }
+    expect(reconciled).toEqual(['shop/web']);
+    await clock.advance(2_000);
+    expect(reconciled).toEqual(['shop/web', 'shop/web']);
+  });
+
+  it('names a custom resource of which the plan takes long to make', async () => {
+    const { deliver, lines, clock } = startedRunner((_, n): Plan => {
+      if (n === 1) clock.stopFor(1_500);
+      return plan({});
+    });
+    await deliver(widget('web'));
+    await deliver(widget('quick'));
+    const warnings = lines.filter(({ level }) => level === 'warn').map(({ fields }) => fields);
+    expect(warnings).toMatchObject([{ name: 'web', namespace: 'shop', milliseconds: 1_500 }]);
+  });
+
   it('reconciles again at the time that was asked for', async () => {
     const { deliver, reconciled, clock } = startedRunner((_, n) =>
       plan(n === 1 ? { requeueAt: new Date(clock.now() + 60_000) } : {}),

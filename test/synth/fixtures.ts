@@ -70,6 +70,8 @@ export function widgetCrd(
             observedGeneration: { type: 'integer' },
             conditions: {
               type: 'array',
+              'x-kubernetes-list-type': 'map',
+              'x-kubernetes-list-map-keys': ['type'],
               items: { type: 'object', properties: { type: { type: 'string' } } },
             },
             ready: { type: 'integer' },

@@ -176,6 +176,11 @@ const REFUSALS: [what: string, build: Build, expected: string][] = [
     "RenderFailed: Widget shop/web can't be rendered: data.n is NaN, which JSON can't say",
   ],
   [
+    'an integer that JavaScript rounds',
+    (scope) => configMap(scope, 'a', { data: { n: 2 ** 53 } }),
+    "RenderFailed: Widget shop/web can't be rendered: data.n is 9007199254740992: integers beyond 2^53 - 1 are rounded, give it as text",
+  ],
+  [
     'an instance of a class',
     (scope) => configMap(scope, 'a', { data: { at: new Date(0) } }),
     "can't render non-simple object of type 'Date'",

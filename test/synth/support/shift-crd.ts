@@ -172,7 +172,12 @@ const STATUS: StructuralSchema = {
   type: 'object',
   properties: {
     observedGeneration: { type: 'integer' },
-    conditions: { type: 'array', items: { type: 'object', properties: { type: text() } } },
+    conditions: {
+      type: 'array',
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['type'],
+      items: { type: 'object', properties: { type: text() } },
+    },
     ready: { type: 'integer', maximum: 5, ...rules(rule('self != 4')) },
   },
 };
