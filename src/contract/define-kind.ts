@@ -263,7 +263,7 @@ export function checkStatusSchema(crd: CustomResourceDefinition, version: CrdVer
   ] as const)
     if (status?.properties?.[field]?.type !== type)
       throw misdefined(where, `add "${field}", of type ${type}, to the properties of the status`);
-  const conditions = status.properties.conditions;
+  const conditions = status?.properties?.conditions;
   if (
     conditions?.['x-kubernetes-list-type'] !== 'map' ||
     String(conditions['x-kubernetes-list-map-keys']) !== 'type'

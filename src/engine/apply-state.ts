@@ -220,8 +220,8 @@ export class Refusals {
 
 /** A field that is given up changes no generation, so conflicts go by the resource version. */
 function versionOf({ inTheWay }: Refused, { reason }: OperatorError): string | undefined {
-  const { generation, resourceVersion } = inTheWay?.metadata ?? {};
-  return reason === 'FieldConflict' || generation === undefined ? resourceVersion : String(generation);
+  const { uid, generation, resourceVersion } = inTheWay?.metadata ?? {};
+  return reason === 'FieldConflict' || generation === undefined ? resourceVersion : `${uid} ${generation}`;
 }
 
 interface Fight {

@@ -143,9 +143,10 @@ export class Applier {
     if (!known && step.shared?.mustExist) throw targetMissing(ref);
     if (saysNothing(step.object) && !known?.owned.has(ownerKey(step.fieldManager)))
       return { action: 'unchanged' };
-    const versionNow = (): string | undefined => store.get(key)?.object.metadata.resourceVersion;
+    // Conflicts are those of this version: what others let go of meanwhile is tried again.
+    const { resourceVersion } = known?.object.metadata ?? {};
     const before = this.reductions.get(applyId(whole));
-    const isCurrent = before?.hash === whole.hash && before.resourceVersion === versionNow();
+    const isCurrent = before?.hash === whole.hash && before.resourceVersion === resourceVersion;
     let conflicts = isCurrent ? before.conflicts : [];
     this.reductions.delete(applyId(whole));
     for (let tries = 0; ; tries++) {
@@ -153,8 +154,7 @@ export class Applier {
         const object = conflicts.length > 0 ? reduced(step, conflicts) : undefined;
         const outcome = await this.ensure(object ? taskOf({ ...step, object }, whole.reader) : whole);
         if (conflicts.length === 0) return outcome;
-        const reduction = { hash: whole.hash, resourceVersion: versionNow(), conflicts };
-        this.reductions.set(applyId(whole), reduction);
+        this.reductions.set(applyId(whole), { hash: whole.hash, resourceVersion, conflicts });
         return { ...outcome, conflicts };
       } catch (error) {
         const cause = error instanceof OperatorError ? error.cause : error;
@@ -271,11 +271,12 @@ export class Applier {
   }
 
   /** Deletes and creates an object in which an immutable field has to change, once a dry run of the new one was accepted. */
-  private async recreate(task: Task, { object }: Entry): Promise<StepOutcome> {
+  private async recreate(task: Task, known: Entry): Promise<StepOutcome> {
+    const { object } = known;
     try {
       await checkAcceptable(this.props.api, task);
     } catch (error) {
-      throw this.remembered(task, classify(error, `Replace ${describeRef(refOf(object))}`));
+      throw this.remembered(task, known, classify(error, `Replace ${describeRef(refOf(object))}`));
     }
     const { error } = await deleteObject(this.props.api, object, task.reader);
     if (error) throw error;
@@ -286,7 +287,7 @@ export class Applier {
     return { action: 'recreated' };
   }
 
-  /** Returns what a failure means. One that is for good is remembered, with the object as it is known then. */
+  /** Returns what a failure means. One that is for good is remembered. */
   private async judge(task: Task, known: Entry | undefined, error: unknown): Promise<OperatorError> {
     const { step, reader } = task;
     const what = `Apply ${describeRef(refOf(task.intent))}`;
@@ -302,12 +303,12 @@ export class Applier {
       // It is ours after all, so next time it is known, and applied with force.
       if ((error.fieldConflict || isTaken) && step.owner) return asStale(failure);
     }
-    return isRecreated(task, failure) ? failure : this.remembered(task, failure);
+    return isRecreated(task, failure) ? failure : this.remembered(task, known, failure);
   }
 
-  private remembered(task: Task, failure: OperatorError): OperatorError {
-    if (failure.retry === 'onChange')
-      this.refusals.remember(applyId(task), refusedOf(task, task.store.get(task.key)), failure);
+  /** @param known what was judged: it may have changed since */
+  private remembered(task: Task, known: Entry | undefined, failure: OperatorError): OperatorError {
+    if (failure.retry === 'onChange') this.refusals.remember(applyId(task), refusedOf(task, known), failure);
     return failure;
   }
 

@@ -42,15 +42,8 @@ export interface Writer {
 export interface ChangeSource {
   /** It comes from a complete list. @default - from a watch, or the answer to a request */
   readonly list?: true;
-  /** Writes to the object that are under way: their writers are notified at the end of what isn't their own. */
-  readonly writes?: Iterable<Pick<Write, 'writer'>>;
-}
-
-/** A write that is under way. */
-interface Write {
-  readonly writer: Writer;
-  /** The versions of the object that the store has taken meanwhile. */
-  readonly versions: Set<string>;
+  /** Those whose writes to the object are under way: as a rule the change is theirs. */
+  readonly writers?: Iterable<Writer>;
 }
 
 /** Called after the store has changed: with both states for an update, with one of them for a new or a removed object. */
@@ -98,9 +91,7 @@ export class Store {
   private readonly awaitedDeletions = new Set<string>();
   private readonly live = new Set<string>();
   /** By key. */
-  private readonly writes = new Map<string, Set<Write>>();
-  /** By key, the versions that our own writes have made, and that the watch has yet to deliver. */
-  private readonly awaitedEchoes = new Map<string, readonly string[]>();
+  private readonly writers = new Map<string, Set<Writer>>();
   /** By watch, where the API server doesn't serve the kind. */
   private readonly unserved = new Map<string, Unserved>();
 
@@ -176,10 +167,8 @@ export class Store {
   observed(object: AnyObject): void {
     this.advance(object.metadata.resourceVersion, object.metadata.namespace);
     const before = this.entries.get(keyOf(object));
-    if (before && !isNewer(object, before.object)) {
-      this.observedOlder(object, before.object);
-      return;
-    }
+    // As a rule this is the echo of a write of our own: there is nothing to work out again.
+    if (before && !isNewer(object, before.object)) return;
     const entry = this.project(object);
     if (!entry) {
       this.remove(keyOf(object), {});
@@ -189,15 +178,6 @@ export class Store {
       before && hasDrifted(before, entry) ? { ...entry, drifted: managedFieldsOf(object) } : entry,
       {},
     );
-  }
-
-  /** As a rule it is the echo of a write of our own. Else one of ours came on top of it, and its writer wasn't notified. */
-  private observedOlder(object: AnyObject, known: AnyObject): void {
-    const [key, version] = [keyOf(object), versionOf(object)];
-    const awaited = this.awaitedEchoes.get(key);
-    if (!awaited) return;
-    if (version === awaited.at(-1)) this.awaitedEchoes.delete(key);
-    if (!awaited.includes(version)) this.notify(key, known, known, {});
   }
 
   /** A watch has delivered the end of an object. */
@@ -240,13 +220,6 @@ export class Store {
     }
     for (const key of this.awaitedDeletions)
       if (namespace === undefined || splitKey(key).namespace === namespace) this.awaitedDeletions.delete(key);
-    for (const key of this.awaitedEchoes.keys()) {
-      if (namespace !== undefined && splitKey(key).namespace !== namespace) continue;
-      this.awaitedEchoes.delete(key);
-      // What one of our own writes came on top of, the watch won't deliver any more.
-      const known = this.entries.get(key)?.object;
-      if (known) this.notify(key, known, known, { list: true });
-    }
     this.advance(resourceVersion, namespace);
     return wentBack;
   }
@@ -258,32 +231,26 @@ export class Store {
     }
   }
 
-  /**
-   * Sends a write of one object and stores its answer. The writer isn't notified of its own change, even if the watch is
-   * faster; but of what others did meanwhile it is, even if ours came on top: at its end, or once the watch delivers it.
-   */
+  /** Sends a write of one object, and stores its answer. Changes meanwhile name the writer; see `ChangeSource.writers`. */
   async write<T extends { readonly object: AnyObject }>(
     key: string,
     writer: Writer,
     send: () => Promise<T>,
   ): Promise<T> {
-    const write: Write = { writer, versions: new Set() };
-    const writes = this.writes.get(key) ?? new Set();
-    this.writes.set(key, writes.add(write));
+    const writers = this.writers.get(key) ?? new Set();
+    this.writers.set(key, writers.add(writer));
+    let answer: T;
     try {
-      const answer = await send();
-      const version = versionOf(answer.object);
-      if (compareResourceVersions(version, this.deliveredVersion(answer.object.metadata.namespace)) > 0)
-        this.awaitedEchoes.set(key, [...(this.awaitedEchoes.get(key) ?? []), version]);
+      answer = await send();
       this.written(answer.object);
-      write.versions.delete(version);
-      return answer;
     } finally {
-      writes.delete(write);
-      if (writes.size === 0) this.writes.delete(key);
-      const now = this.entries.get(key)?.object;
-      if (now && write.versions.size > 0) this.notify(key, now, now, {});
+      writers.delete(writer);
+      if (writers.size === 0) this.writers.delete(key);
     }
+    const now = this.entries.get(key)?.object;
+    // Others have changed it after the write.
+    if (now && versionOf(now) !== versionOf(answer.object)) this.notify(key, now, now, {});
+    return answer;
   }
 
   /** The API server has answered a write with this; what the watches have passed was changed or deleted since. */
@@ -363,7 +330,6 @@ export class Store {
     if (!before) return;
     this.controllers.move(key, before, undefined);
     this.entries.delete(key);
-    this.awaitedEchoes.delete(key);
     this.notify(key, before, undefined, source);
   }
 
@@ -373,10 +339,8 @@ export class Store {
     after: AnyObject | undefined,
     source: ChangeSource,
   ): void {
-    // An end isn't withheld: nothing would be left to notify of.
-    const writes = after && this.writes.get(key);
-    for (const write of writes ?? []) write.versions.add(versionOf(after as AnyObject));
-    const all = writes ? { ...source, writes } : source;
+    const writers = this.writers.get(key);
+    const all = writers ? { ...source, writers } : source;
     for (const listener of this.listeners) listener(before, after, all);
   }
 }

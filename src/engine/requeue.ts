@@ -56,6 +56,8 @@ export class Requeue {
   private readonly lackingKind = new Set<string>();
   /** Keys whose last failure was that the server gave no answer, or couldn't serve the request. */
   private readonly unreached = new Set<string>();
+  /** When a kind was served last, or the server back, by the monotonic clock. */
+  private betterAt = -Infinity;
 
   constructor(private readonly props: RequeueProps) {}
 
@@ -100,18 +102,16 @@ export class Requeue {
       statusError,
       ...[...changes, ...statusChanges].map(({ error }) => error),
     ]);
-    note(
-      this.lackingKind,
-      key,
-      errors.some(({ reason }) => LACKING_KIND.has(reason)),
+    const lacksKind = errors.some(({ reason }) => LACKING_KIND.has(reason));
+    const isUnreached = errors.some(
+      ({ reason }) => reason === 'Unreachable' || reason === 'ServerOverloaded',
     );
-    note(
-      this.unreached,
-      key,
-      errors.some(({ reason }) => reason === 'Unreachable' || reason === 'ServerOverloaded'),
-    );
+    note(this.lackingKind, key, lacksKind);
+    note(this.unreached, key, isUnreached);
     if (errors.length > 0) {
       this.reportFailure(key, errors, this.scheduleRetry(key, errors), log);
+      // It came while the plan was carried out.
+      if ((lacksKind || isUnreached) && this.betterAt > plannedAt) queue.addAgain(key);
       // Nothing else may ever show it.
       if (hasChanged) queue.addAfter(key, REQUEUE.changed);
     } else if (hasChanged) {
@@ -195,7 +195,8 @@ export class Requeue {
   }
 
   private takeAgain(keys: Set<string>, lane: Lane): void {
-    const { queue } = this.props;
+    const { queue, clock } = this.props;
+    this.betterAt = clock.monotonic();
     for (const key of keys) {
       queue.forget(key);
       queue.add(key, lane);

@@ -88,8 +88,8 @@ export class StatusWriter {
         (error.objectIsGone || error.wrongUid || (error.code === 409 && !error.fieldConflict))
       ) {
         // The watch may have missed it; another reconcile would create children without an owner.
-        await refresh(this.api, target, reader);
-        return 'skipped';
+        const live = await refresh(this.api, target, reader);
+        if (live?.metadata.uid !== uid) return 'skipped';
       }
       throw error;
     }

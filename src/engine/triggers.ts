@@ -9,6 +9,8 @@ import type { Clock } from './clock.js';
 import type { Lane, Queue } from './work-queue.js';
 import { REQUEUE } from './retry.js';
 
+const NONE: ReadonlySet<string> = new Set();
+
 export interface TriggersProps {
   readonly controller: Controller;
   readonly reader: StoreReader;
@@ -28,7 +30,8 @@ export interface TriggersProps {
  * writer changes in the status of the custom resource within 5 s, so that two that disagree write little; everything else at
  * once. What is kept of an object that is only read has to differ. A change of the custom resource, which is what
  * the first watch delivers, comes first. Where the controller lets things settle, a key is taken once they have. A mapping
- * that throws hides the change from no other controller. What a plan writes doesn't wake the plan's key.
+ * that throws hides the change from no other controller. What a plan writes wakes its key within a second, unless something
+ * else does before: the write may have come on top of what others did. The status that it writes doesn't.
  */
 export class Triggers {
   constructor(private readonly props: TriggersProps) {
@@ -64,7 +67,7 @@ export class Triggers {
     after: AnyObject | undefined,
     source: ChangeSource,
   ): void {
-    const { queue, burst, controller, reader } = this.props;
+    const { queue, burst, controller } = this.props;
     if (watch.readOnly && sameButVersion(before, after)) return;
     const isSameIntent = hasSameIntent(before, after);
     // With an equal status, something has changed that isn't kept, e.g. the owner of a field.
@@ -76,17 +79,29 @@ export class Triggers {
     if (before) this.collect(keys, watch, before);
     if (after) this.collect(keys, watch, after);
     if (before && watch.claims) this.release(keys, this.claimsOf(watch, before), this.claimsOf(watch, after));
-    // Its plan is being carried out, and its status is computed after that.
-    for (const { writer } of source.writes ?? [])
-      if (writer.controller === reader.writer.controller) keys.delete(writer.key ?? '');
+    const isOwnStatus = isStatus && laneOfEvents === 'change';
+    const own = after && !source.list && (isStatus || laneOfEvents === 'child') ? this.ownKeys(source) : NONE;
     const settle = source.list ? undefined : controller.settle;
-    const delay = laneOfEvents === 'child' ? burst.statusDelayMilliseconds : REQUEUE.foreignStatus;
+    const delay = isOwnStatus ? REQUEUE.foreignStatus : burst.statusDelayMilliseconds;
     for (const key of keys) {
+      const isOwn = own.has(key);
+      // Else a message that is new each time would loop.
+      if (isOwn && isOwnStatus) continue;
       if (settle) queue.addDebounced(key, settle, lane);
+      else if (isOwn) queue.addWithin(key, REQUEUE.ownWrite, 'status');
       else if (canWait) queue.addWithin(key, delay, lane);
       else queue.add(key, lane);
-      if (!canWait && !source.list) burst.count(key);
+      if (!canWait && !isOwn && !source.list) burst.count(key);
     }
+  }
+
+  /** Keys of this controller whose plans are writing the object. */
+  private ownKeys({ writers }: ChangeSource): ReadonlySet<string> {
+    if (!writers) return NONE;
+    const { controller } = this.props.reader.writer;
+    return new Set(
+      [...writers].flatMap((writer) => (writer.controller === controller ? (writer.key ?? []) : [])),
+    );
   }
 
   private collect(keys: Set<string>, watch: Watch, object: AnyObject): void {

@@ -126,7 +126,8 @@ describe('A conflict', () => {
   it('is reported, and costs nothing, for as long as the object stays as it is', async () => {
     const { apply, others, server } = setup(anObject(CONFIG_MAP, 'tcp'));
     others.set('9000', 'helm');
-    await apply(reducible('9000', '9001'));
+    // The first write changes the object, so the second pass asks once more.
+    for (let round = 0; round < 2; round++) await apply(reducible('9000', '9001'));
     server.requests.length = 0;
     for (let round = 0; round < 3; round++) {
       expect(await apply(reducible('9000', '9001'))).toMatchObject({
