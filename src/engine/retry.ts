@@ -58,8 +58,8 @@ export const REQUEUE = {
   missed: 20,
   /** An object that was to be deleted has changed, while something else has failed. */
   changed: 1_000,
-  /** A child was written. */
-  ownWrite: 1_000,
+  /** A child was written, which may hide what others did just before. What it leads to wakes the key earlier, as a rule. */
+  ownWrite: 10_000,
   /** The status of a custom resource was changed by another writer, such as an operator of another version. */
   foreignStatus: 5_000,
   /** Nothing could be deleted for the pace. */

@@ -30,8 +30,8 @@ export interface TriggersProps {
  * writer changes in the status of the custom resource within 5 s, so that two that disagree write little; everything else at
  * once. What is kept of an object that is only read has to differ. A change of the custom resource, which is what
  * the first watch delivers, comes first. Where the controller lets things settle, a key is taken once they have. A mapping
- * that throws hides the change from no other controller. What a plan writes wakes its key within a second, unless something
- * else does before: the write may have come on top of what others did. The status that it writes doesn't.
+ * that throws hides the change from no other controller. What a plan writes wakes its key after ten seconds, unless
+ * something else does before: it may have come on top of what others did. The status that it writes doesn't.
  */
 export class Triggers {
   constructor(private readonly props: TriggersProps) {

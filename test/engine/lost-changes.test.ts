@@ -74,7 +74,7 @@ describe('An edit just before the status is written', () => {
 });
 
 describe('A child', () => {
-  it('that others have changed just before it was written is looked at within a second', async () => {
+  it('that others have changed just before it was written is looked at within ten seconds', async () => {
     const { deliver, reconciled, server, clock } = startedRunner((_, n) =>
       plan(n === 1 ? { apply: [apply('a')] } : {}),
     );
