@@ -85,7 +85,7 @@ describe('A child', () => {
       return server.request(request);
     };
     await deliver(configMap('a', '1', mine));
-    await clock.advance(1_000);
+    await clock.advance(10_000);
     expect(reconciled).toEqual(['shop/web', 'shop/web']);
   });
 
