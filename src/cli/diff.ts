@@ -259,10 +259,10 @@ function isDifference({ action, leaves }: ObjectPreview): boolean {
 
 /** By action: what is said of an object, and in the summary of all. */
 const ACTIONS: Readonly<Record<PreviewAction, { readonly said: string; readonly counted?: string }>> = {
-  created: { said: 'would be created', counted: 'created' },
-  changed: { said: 'would be changed', counted: 'changed' },
-  recreated: { said: 'would be deleted and created again', counted: 'created again' },
-  deleted: { said: 'would be deleted', counted: 'deleted' },
+  created: { said: 'would be created', counted: 'to create' },
+  changed: { said: 'would be changed', counted: 'to change' },
+  recreated: { said: 'would be deleted and created again', counted: 'to recreate' },
+  deleted: { said: 'would be deleted', counted: 'to delete' },
   unchanged: { said: 'would stay as it is' },
   failed: { said: "can't be applied", counted: 'refused' },
   skipped: { said: 'would be left as it is, since something before it fails', counted: 'skipped' },

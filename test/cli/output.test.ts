@@ -50,7 +50,7 @@ test('nothing that status prints commands the terminal', () => {
 
 test('status --watch draws in place on a terminal, appends elsewhere, and has a document in a line for programs', () => {
   const calm: StatusDocument = { operators: [], notes: ['A note'], resources: [] };
-  const text = 'Operator: not installed\n\nA note\n';
+  const text = 'Operator: none is installed in the cluster\n\nA note\n';
   const shown = (isJson: boolean, isTTY: boolean): string[] => {
     const show = watchText({ isJson, isTTY, width: 80, paint });
     return [show(calm, new Date(0)), show(calm, new Date(0))];

@@ -121,7 +121,7 @@ describe('a new custom resource', () => {
     expect(code).toBe(1);
     expect(stdout).toContain(`Service ${namespace}/taken can't be applied: OwnershipConflict`);
     expect(stdout).toContain('annotate the object with reconstruct.kosmos.io/adopt-by=AppService/taken\n');
-    expect(stdout).toContain('2 created, 1 refused');
+    expect(stdout).toContain('2 to create, 1 refused');
 
     const annotations = { 'reconstruct.kosmos.io/adopt-by': 'AppService/taken' };
     await cluster.merge(apps.childPlace(services, 'taken'), { metadata: { annotations } });

@@ -226,7 +226,7 @@ function resourceLines(resource: ResourceStatus): Line[] {
 
 /** Returns a line for each operator, or one that there is none; nothing where operators may not be read. */
 function operatorLines(operators: readonly OperatorStatus[] | undefined): Line[] {
-  if (operators?.length === 0) return [['operator', 'Operator: not installed']];
+  if (operators?.length === 0) return [['operator', 'Operator: none is installed in the cluster']];
   return (operators ?? []).map(({ namespace, available, replicas, leader }) => {
     const state = `${available > 0 ? 'ready' : 'not ready'}, ${available} of ${replicas}`;
     const leads = leader === undefined ? '' : `, leader ${leader}`;

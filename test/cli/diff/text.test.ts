@@ -50,7 +50,7 @@ describe('the text of a diff', () => {
         '',
         'Secret shop/web would be deleted',
         '',
-        '1 changed, 1 deleted, 1 refused',
+        '1 to change, 1 to delete, 1 refused',
         '',
       ].join('\n'),
     );
