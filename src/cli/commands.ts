@@ -233,7 +233,11 @@ function runCommand(): Command {
       namespace,
     )
     .addOption(new Option('--log-level <level>', 'how much is logged').choices(LOG_LEVELS).default('info'))
-    .addOption(new Option('--log-format <format>', 'how it is logged').choices(LOG_FORMATS).default('json'))
+    .addOption(
+      new Option('--log-format <format>', 'how it is logged')
+        .choices(LOG_FORMATS)
+        .default(process.stderr.isTTY ? 'pretty' : 'json', 'pretty on a terminal, else json'),
+    )
     .option('--metrics-bind-address <address>', 'serves /metrics; 0 is off', ':8080')
     .option('--health-bind-address <address>', 'serves /healthz and /readyz; 0 is off', ':8081')
     .action(lazily(async () => (await import('./run.js')).runController));
