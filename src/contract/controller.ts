@@ -9,9 +9,9 @@ import type { Sweep } from './sweep.js';
  * The core of the contract: everything that the engine knows of a kind.
  *
  * **Guarantees.** `reconcile` is never called twice at once for one key, and not before every watch has delivered its
- * first complete list. After anything that `mapsTo` names has changed, it is called again, but for a status that the
- * controller writes itself, and for an object that the plan of the key has created: its status and events are computed
- * after that.
+ * first complete list. After anything that `mapsTo` names has changed, it is called again, but for a status of the custom
+ * resource that the plan of the key writes itself. After another write of that plan it is called again within ten seconds, so
+ * a plan that writes something else each time goes on for ever.
  *
  * **Assumptions.** `keep`, `mapsTo` and `reconcile` are pure: no I/O, no clock but `now`, no state of their own. Where a
  * plan depends on what no watch shows, such as an admin's policy, a change of that has to requeue the key. A reconcile
@@ -97,7 +97,8 @@ export interface Watch {
   readonly writes?: readonly Write[];
   /**
    * Returns cluster-wide values that an object (as kept, or as applied) has or asks for, and that no other object may have,
-   * such as node ports: an apply that was refused because one is taken is retried as soon as it is released.
+   * such as node ports: an apply that was refused because one is taken is retried as soon as it is released, or within ten seconds
+   * if it is by the same plan.
    * @default - none: retried within five minutes
    */
   readonly claims?: (object: AnyObject) => readonly string[];

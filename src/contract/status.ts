@@ -7,7 +7,7 @@ import type { AnyObject, CustomResource, ObjectRef } from './object.js';
 
 /** Input of a kind's own status function. */
 export interface StatusInput<Spec, Status> {
-  /** The custom resource, with the status that was written last. */
+  /** The custom resource, with the status that was written last; what others write there calls for no new one at once. */
   readonly cr: CustomResource<Spec, Status>;
   /** The children as the API server has them now: identity, status, and what their type's `keep` adds. */
   readonly children: readonly AnyObject[];

@@ -110,7 +110,7 @@ export class Requeue {
     note(this.unreached, key, isUnreached);
     if (errors.length > 0) {
       this.reportFailure(key, errors, this.scheduleRetry(key, errors), log);
-      // It came while the plan was carried out.
+      // The kind or the server was back before the plan was carried out, and won't wake the key again.
       if ((lacksKind || isUnreached) && this.betterAt > plannedAt) queue.addAgain(key);
       // Nothing else may ever show it.
       if (hasChanged) queue.addAfter(key, REQUEUE.changed);

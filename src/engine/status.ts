@@ -82,7 +82,7 @@ export class StatusWriter {
       await this.send(body, fieldManager, comparison, reader);
       return 'configured';
     } catch (error) {
-      // Deleted meanwhile, or replaced by a namesake.
+      // Deleted meanwhile, or replaced by a namesake; or still the same, which is tried again.
       if (
         error instanceof ApiError &&
         (error.objectIsGone || error.wrongUid || (error.code === 409 && !error.fieldConflict))

@@ -9,8 +9,6 @@ import type { Clock } from './clock.js';
 import type { Lane, Queue } from './work-queue.js';
 import { REQUEUE } from './retry.js';
 
-const NONE: ReadonlySet<string> = new Set();
-
 export interface TriggersProps {
   readonly controller: Controller;
   readonly reader: StoreReader;
@@ -30,8 +28,9 @@ export interface TriggersProps {
  * writer changes in the status of the custom resource within 5 s, so that two that disagree write little; everything else at
  * once. What is kept of an object that is only read has to differ. A change of the custom resource, which is what
  * the first watch delivers, comes first. Where the controller lets things settle, a key is taken once they have. A mapping
- * that throws hides the change from no other controller. What a plan writes wakes its key after ten seconds, unless
- * something else does before: it may have come on top of what others did. The status that it writes doesn't.
+ * that throws hides the change from no other controller. What a plan writes wakes its key after ten seconds or the
+ * settling time, unless something else does before: it may have come on top of what others did. The status of the custom
+ * resource that it writes doesn't.
  */
 export class Triggers {
   constructor(private readonly props: TriggersProps) {
@@ -79,14 +78,14 @@ export class Triggers {
     if (before) this.collect(keys, watch, before);
     if (after) this.collect(keys, watch, after);
     if (before && watch.claims) this.release(keys, this.claimsOf(watch, before), this.claimsOf(watch, after));
-    const isOwnStatus = isStatus && laneOfEvents === 'change';
-    const own = after && !source.list && (isStatus || laneOfEvents === 'child') ? this.ownKeys(source) : NONE;
-    const settle = source.list ? undefined : controller.settle;
-    const delay = isOwnStatus ? REQUEUE.foreignStatus : burst.statusDelayMilliseconds;
+    const isCustomResource = laneOfEvents === 'change';
+    const mayBeOwn = after && !source.list && (isStatus || !isCustomResource);
+    const settle = source.list || (isStatus && isCustomResource) ? undefined : controller.settle;
+    const delay = isCustomResource ? REQUEUE.foreignStatus : burst.statusDelayMilliseconds;
     for (const key of keys) {
-      const isOwn = own.has(key);
+      const isOwn = mayBeOwn && this.isWriting(key, source);
       // Else a message that is new each time would loop.
-      if (isOwn && isOwnStatus) continue;
+      if (isOwn && isCustomResource) continue;
       if (settle) queue.addDebounced(key, settle, lane);
       else if (isOwn) queue.addWithin(key, REQUEUE.ownWrite, 'status');
       else if (canWait) queue.addWithin(key, delay, lane);
@@ -95,13 +94,11 @@ export class Triggers {
     }
   }
 
-  /** Keys of this controller whose plans are writing the object. */
-  private ownKeys({ writers }: ChangeSource): ReadonlySet<string> {
-    if (!writers) return NONE;
+  /** Reports whether the plan of the key is writing the object. */
+  private isWriting(key: string, { writers = [] }: ChangeSource): boolean {
     const { controller } = this.props.reader.writer;
-    return new Set(
-      [...writers].flatMap((writer) => (writer.controller === controller ? (writer.key ?? []) : [])),
-    );
+    for (const writer of writers) if (writer.controller === controller && writer.key === key) return true;
+    return false;
   }
 
   private collect(keys: Set<string>, watch: Watch, object: AnyObject): void {
@@ -133,7 +130,7 @@ export class Triggers {
 
 /**
  * Reports whether an object asks for the same as before, its status aside. Its generation shows, so of an object that has
- * none this can't be known.
+ * none this can't be known; where another schema of the CRD changes the spec, the generation stays.
  */
 function hasSameIntent(before: AnyObject | undefined, after: AnyObject | undefined): boolean {
   if (!before || after?.metadata.generation === undefined) return false;
@@ -143,6 +140,7 @@ function hasSameIntent(before: AnyObject | undefined, after: AnyObject | undefin
     a.generation === b.generation &&
     a.uid === b.uid &&
     a.deletionTimestamp === b.deletionTimestamp &&
+    isDeepStrictEqual(before.spec, after.spec) &&
     isDeepStrictEqual(a.labels, b.labels) &&
     isDeepStrictEqual(a.annotations, b.annotations) &&
     isDeepStrictEqual(a.ownerReferences, b.ownerReferences)

@@ -9,7 +9,7 @@ import { backoffDelay, LANE_SHARE, RETRY } from './retry.js';
  * - `change`: a user changed the custom resource, and waits.
  * - `child`: a dependent or a referenced object has changed.
  * - `initial`: a complete list brought it, or all keys are requeued; as a rule nothing is to be done.
- * - `status`: only the status may be behind.
+ * - `status`: only the status may be behind, or a write of the key's own plan is looked at again.
  */
 export const LANES = ['change', 'child', 'initial', 'status'] as const;
 export type Lane = (typeof LANES)[number];
@@ -160,7 +160,7 @@ export class Queue {
   addDebounced(key: string, { quietMilliseconds, longestMilliseconds }: Settle, lane: Lane): void {
     if (this.isToBeTaken(key, lane)) return;
     const now = this.now();
-    const latest = this.delayed.debounce.get(key)?.latest ?? now + longestMilliseconds;
+    const latest = Math.min(this.delayed.debounce.get(key)?.latest ?? Infinity, now + longestMilliseconds);
     this.schedule('debounce', key, Math.max(now, Math.min(now + quietMilliseconds, latest)), lane, latest);
   }
 

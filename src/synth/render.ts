@@ -268,7 +268,7 @@ function spelledForCdk8s(map: unknown): object | undefined {
  * Copied by hand because this is on the way of every reconcile, where `structuredClone` takes longer than all of
  * the rendering.
  * @throws Error, naming the path, for anything that JSON can't say; OperatorError `Invalid` for a key named `__proto__`,
- *   which would be lost on the way through cdk8s
+ *   which would be lost on the way through cdk8s, and for an integer that was rounded when it was read
  */
 export function copyPlain(value: unknown, path = ''): unknown {
   if (typeof value === 'string' || typeof value === 'boolean' || value === null) return value;
@@ -276,9 +276,8 @@ export function copyPlain(value: unknown, path = ''): unknown {
   if (typeof value === 'object') return copyMap(value, path);
   if (typeof value === 'number' && Number.isFinite(value)) {
     if (!Number.isInteger(value) || Number.isSafeInteger(value)) return value;
-    throw new Error(
-      `${path || 'the value'} is ${value}: integers beyond 2^53 - 1 are rounded, give it as text`,
-    );
+    const rounded = `${path || 'the value'} is ${value}: JavaScript rounds integers beyond 2^53 - 1; give a smaller one, or text`;
+    throw refusal('Invalid', rounded);
   }
   const shown =
     typeof value === 'number' ? value : typeof value === 'undefined' ? 'undefined' : `a ${typeof value}`;

@@ -89,7 +89,7 @@ describe('A child', () => {
     expect(reconciled).toEqual(['shop/web', 'shop/web']);
   });
 
-  it('gets a port as soon as another child of the same plan has given it up', async () => {
+  it('gets a port within ten seconds after another child of the same plan has given it up', async () => {
     const claims = (object: AnyObject): string[] => [
       (object.data as { port?: string } | undefined)?.port ?? '',
     ];

@@ -67,22 +67,6 @@ describe('Runner, waking keys', () => {
     expect(server.get(CONFIG_MAP, 'shop/a')).toBeDefined();
   });
 
-  it('is not woken by the status that its own plan writes, also where it is new each time', async () => {
-    const { deliver, reconciled, server, reader, clock } = startedRunner((_, n) => {
-      const status = { target: widget('web'), fieldManager: STATUS_MANAGER, status: () => ({ seen: n }) };
-      return plan({ status: [status] });
-    });
-    server.intercept = async (request) => {
-      server.intercept = () => undefined;
-      const answer = await server.request(request);
-      reader.store(WIDGET).observed(server.get(WIDGET, 'shop/web')!);
-      return answer;
-    };
-    await deliver(widget('web'));
-    await clock.advance(600_000);
-    expect(reconciled).toEqual(['shop/web']);
-  });
-
   it('is woken by what others do to an object while its own write is under way', async () => {
     const { deliver, reconciled, server, reader } = startedRunner(() => plan({ apply: [apply('a')] }));
     server.intercept = async (request) => {
@@ -97,7 +81,7 @@ describe('Runner, waking keys', () => {
     expect(reconciled).toEqual(['shop/web', 'shop/web']);
   });
 
-  it('looks after a status that another writer changes within five seconds, and not at once', async () => {
+  it('reconciles after five seconds where another writer changes the status, and not at once', async () => {
     const { deliver, reconciled, clock } = startedRunner();
     await deliver(widget('web', {}, { seen: true }));
     for (const value of [1, 2, 3]) {
@@ -109,7 +93,7 @@ describe('Runner, waking keys', () => {
     expect(reconciled).toEqual(['shop/web', 'shop/web']);
   });
 
-  it('names a custom resource of which the plan takes long to make', async () => {
+  it('logs which custom resource takes long to plan', async () => {
     const { deliver, lines, clock } = startedRunner((_, n): Plan => {
       if (n === 1) clock.stopFor(1_500);
       return plan({});

@@ -120,7 +120,7 @@ test.concurrent('a list that was true once leads to nothing wrong when it is ser
 });
 
 test.concurrent(
-  'an edit that a write of the status comes on top of is carried out, however late the watch tells of it',
+  'an edit that a write of the status comes on top of is carried out, however late its event comes',
   async () => {
     await using scenario = await Scenario.start({ purpose: 'late-edit' });
     const { subject, proxy } = scenario;

@@ -178,7 +178,7 @@ const REFUSALS: [what: string, build: Build, expected: string][] = [
   [
     'an integer that JavaScript rounds',
     (scope) => configMap(scope, 'a', { data: { n: 2 ** 53 } }),
-    "RenderFailed: Widget shop/web can't be rendered: data.n is 9007199254740992: integers beyond 2^53 - 1 are rounded, give it as text",
+    'data.n is 9007199254740992: JavaScript rounds integers beyond 2^53 - 1; give a smaller one, or text',
   ],
   [
     'an instance of a class',
