@@ -73,6 +73,20 @@ describe('An edit just before the status is written', () => {
   });
 });
 
+it('A default that another schema of the CRD adds, as the answer to a status shows it, wakes the key', async () => {
+  const target = widget('web');
+  const status = { target, fieldManager: STATUS_MANAGER, status: () => ({ seen: true }) };
+  const { deliver, reconciled, server } = startedRunner((_, n) => plan(n === 1 ? { status: [status] } : {}));
+  server.intercept = async (request) => {
+    server.intercept = () => undefined;
+    const { body } = await server.request(request);
+    return { status: 200, body: { ...(body as AnyObject), spec: { size: 1, added: 'default' } } };
+  };
+  await deliver(target);
+  await settled();
+  expect(reconciled).toEqual(['shop/web', 'shop/web']);
+});
+
 describe('A child', () => {
   it('that others have changed just before it was written is looked at within ten seconds', async () => {
     const { deliver, reconciled, server, clock } = startedRunner((_, n) =>
