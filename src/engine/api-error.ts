@@ -308,7 +308,7 @@ function classOf(error: ApiError): readonly [reason: string, retry: OperatorErro
     return ['Invalid', 'onChange'];
   if (error.namespaceTerminating) return ['NamespaceTerminating', 'backoff'];
   if (error.code === 401) return ['Unauthorized', 'backoff'];
-  if (error.code === 403) return ['Forbidden', 'backoff'];
+  if (error.code === 403) return ['Forbidden', ADMISSION_DENIES.test(message) ? 'onChange' : 'backoff'];
   if (error.kindNotServed) return ['KindNotServed', 'backoff'];
   if (error.code === 404) return ['NotFound', 'backoff'];
   if (error.code === 429 || error.code >= 500) return ['ServerOverloaded', 'backoff'];
@@ -324,6 +324,9 @@ function sentence(error: ApiError): string {
 /** A person has other ways to get a right. Of what admission forbids, no right is of use. */
 const OPERATOR_LACKS_RIGHT =
   /^User "system:serviceaccount:[^"]*" cannot \w+ resource |^cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on/;
+
+/** A webhook, or a policy of the cluster, has objected to what was sent. */
+const ADMISSION_DENIES = /\bdenied (?:the )?request\b/;
 
 /** Remedy where the operator lacks a right. */
 export const GRANT =

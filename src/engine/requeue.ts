@@ -230,7 +230,8 @@ export class Requeue {
     const reasons = errors.map(({ reason }) => reason);
     if (errors.some(({ retry }) => retry !== 'onChange'))
       return queue.addRateLimited(key, asked, mostPause(reasons));
-    const delay = Math.max(refusalMilliseconds(reasons) * (1 + random() / 2), asked);
+    const pause = Math.min(refusalMilliseconds(reasons) * (1 + random() / 2), mostPause(reasons));
+    const delay = Math.max(pause, asked);
     queue.addAfter(key, delay);
     return delay;
   }

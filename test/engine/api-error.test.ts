@@ -72,6 +72,11 @@ const TABLE: readonly (readonly [response: ApiResponse, reason: string, retry: s
     'backoff',
   ],
   [failure(403, 'Forbidden', 'User "x" cannot patch resource "deployments"'), 'Forbidden', 'backoff'],
+  [
+    failure(403, 'Forbidden', 'admission webhook "policy.example.com" denied the request: no latest tag'),
+    'Forbidden',
+    'onChange',
+  ],
   [{ status: 404, body: '404 page not found\n' }, 'KindNotServed', 'backoff'],
   [
     failure(404, 'NotFound', 'the server could not find the requested resource', {}),

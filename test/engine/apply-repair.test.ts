@@ -232,8 +232,12 @@ describe('Applier, what cannot be changed', () => {
     ],
     [
       'is refused by a policy',
-      failure(403, 'Forbidden', `deployments.apps "web" is forbidden: ValidatingAdmissionPolicy 'p'`),
-      { reason: 'Forbidden', retry: 'backoff' },
+      failure(
+        403,
+        'Forbidden',
+        `deployments.apps "web" is forbidden: ValidatingAdmissionPolicy 'p' denied request: no`,
+      ),
+      { reason: 'Forbidden', retry: 'onChange' },
     ],
     [
       'would find no room in a quota without it either',
