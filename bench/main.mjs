@@ -58,8 +58,20 @@ const figures = new Figures();
 const operators = [ours, await buildPeer()];
 const phases = wanted.filter((name) => name in sideBySide);
 let about = await machine();
+const measured = [];
+
+/** Writes what there is so far: a run may take an hour, and be interrupted. Returns it. */
+function report(phase) {
+  measured.push(phase);
+  const lines = [`${count} custom resources, 16 in work at once`, `The phases ${measured.join(', ')}`];
+  return writeReport({
+    ...{ figures, about: [...about, ...lines], json: values.json, isComplete: count >= 1000 },
+    operators: operators.map(({ name }) => name),
+  });
+}
 
 // On Ctrl-C the watchdogs end whatever was started, and this process ends by the signal.
+let text = '';
 if (phases.length > 0) {
   const bench = await Bench.start(figures, options);
   about = await machine(bench.cluster.sandbox);
@@ -70,6 +82,7 @@ if (phases.length > 0) {
         await sideBySide[name](bench);
         await bench.cleanUp();
       }
+      text = report(name);
     }
   } finally {
     await bench.stop();
@@ -79,9 +92,6 @@ for (const name of wanted.filter((each) => each in apart)) {
   process.stderr.write(`${name}\n`);
   for (const operator of name === 'restart' ? operators : [ours])
     await apart[name](figures, options, operator);
+  text = report(name);
 }
-about.push(`${count} custom resources, 16 in work at once`, `The phases ${wanted.join(', ')}`);
-writeReport({
-  ...{ figures, about, json: values.json, isComplete: count >= 1000 },
-  operators: operators.map(({ name }) => name),
-});
+process.stdout.write(text);

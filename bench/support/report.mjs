@@ -54,7 +54,7 @@ export function writeReport({ figures, about, operators, json, isComplete }) {
   const head = ['# Results', '', 'Written by `npm run bench`; README.md says what is measured, and how.', ''];
   const text = [...head, ...about.map((line) => `- ${line}`), '', figures.markdown(operators), ''].join('\n');
   if (isComplete) writeFileSync(join(root, 'bench/RESULTS.md'), text);
-  process.stdout.write(text);
+  return text;
 }
 
 /** A number with three digits or more, or counts by name. */
