@@ -26,7 +26,7 @@ export async function coldBurst(bench, size) {
 
 /** From the first custom resource created on, while the operator runs. Returns the namespace, in which all has settled. */
 export async function liveBurst(bench, size) {
-  const phase = `live burst of size ${size}`;
+  const phase = `live burst of ${bench.count} of size ${size}`;
   await bench.withController();
   const namespace = await bench.namespace('live');
   const witness = await witnessChildren(bench.cluster, namespace);
