@@ -1,4 +1,4 @@
-// Writes crds/appservices.app.example.com.yaml from the CRD of kosmos.io: the same kind under the group of the
+// Writes crds/optional/appservices.app.example.com.yaml from the CRD of kosmos.io: the same kind under the group of the
 // tutorial, for those who install it on request. `npm run crds` runs it; a test compares,
 // with what it writes to the file that its argument names.
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { readYaml } from '../lib/contract/yaml.js';
 
 const GROUP = 'app.example.com';
 const SOURCE = 'crds/appservices.kosmos.io.yaml';
-const TARGET = `crds/appservices.${GROUP}.yaml`;
+const TARGET = `crds/optional/appservices.${GROUP}.yaml`;
 
 const HEADER = `# Generated from ${SOURCE} by "npm run crds"; edit that file instead.\n`;
 

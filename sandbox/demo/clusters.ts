@@ -9,7 +9,7 @@ import type { ManagedProcess } from '../process.js';
 import { letRunOn, lockSandbox, readState, removeState } from '../state.js';
 import type { Watchdog } from '../watchdog.js';
 import type { CleanUp } from './demo.js';
-import { Kubectl } from './kubectl.js';
+import { appServices, Kubectl } from './kubectl.js';
 import { UnreachableError } from './observe.js';
 import { table, type Show } from './show.js';
 
@@ -72,10 +72,8 @@ export interface Scene extends Stage {
   readonly sample: Sample;
 }
 
-const crdName = 'appservices.kosmos.io';
-
 /** Where the AppService CRD lies in the repository. */
-const crdFile = 'crds/appservices.kosmos.io.yaml';
+const crdFile = `crds/${appServices}.yaml`;
 
 /**
  * Installs the CRD, which must not be there, and waits until the API server serves it.
@@ -86,10 +84,10 @@ async function installCrd(kubectl: Kubectl, created?: () => void): Promise<void>
   await kubectl.demonstrate('create', '-f', crdFile);
   created?.();
   // kubectl fails to wait for a condition while there are none at all, as for a moment after this.
-  await kubectl.run('wait', '--for=jsonpath={.status.conditions}', `crd/${crdName}`, '--timeout=30s');
-  await kubectl.demonstrate('wait', '--for=condition=Established', `crd/${crdName}`, '--timeout=30s');
+  await kubectl.run('wait', '--for=jsonpath={.status.conditions}', `crd/${appServices}`, '--timeout=30s');
+  await kubectl.demonstrate('wait', '--for=condition=Established', `crd/${appServices}`, '--timeout=30s');
   // Also waits for the API server's cache of the new kind, which answers a watch that comes too early.
-  await kubectl.demonstrate('get', 'appservices', '--all-namespaces');
+  await kubectl.demonstrate('get', appServices, '--all-namespaces');
 }
 
 const name = 'reconstruct-demo';
@@ -186,7 +184,14 @@ async function installInNamespace(
   { show, cleanUp }: Stage,
 ): Promise<void> {
   const last = kubectl.uninterrupted();
-  const { stdout: present } = await kubectl.run('get', 'crd', crdName, '--ignore-not-found', '-o', 'name');
+  const { stdout: present } = await kubectl.run(
+    'get',
+    'crd',
+    appServices,
+    '--ignore-not-found',
+    '-o',
+    'name',
+  );
   if (present !== '') {
     show.say(
       'Your cluster knows the kind AppService already: its CustomResourceDefinition is left as it is. If a controller ' +
@@ -198,8 +203,8 @@ async function installInNamespace(
         'are AppServices in other namespaces by then.',
     );
     await installCrd(kubectl, () => {
-      const byHand = kubectl.typed(['delete', 'crd', crdName]);
-      cleanUp.add(`remove the CRD ${crdName}`, () => removeCrd(last, show), byHand);
+      const byHand = kubectl.typed(['delete', 'crd', appServices]);
+      cleanUp.add(`remove the CRD ${appServices}`, () => removeCrd(last, show), byHand);
     });
   }
   show.say('The controller will run with your own rights, and look at this namespace only:');
@@ -215,10 +220,10 @@ async function installInNamespace(
 }
 
 async function removeCrd(kubectl: Kubectl, show: Stage['show']): Promise<void> {
-  const { stdout } = await kubectl.run('get', 'crd', crdName, '--ignore-not-found', '-o', 'name');
+  const { stdout } = await kubectl.run('get', 'crd', appServices, '--ignore-not-found', '-o', 'name');
   if (stdout === '') return;
-  const others = await kubectl.run('get', crdName, '--all-namespaces', '-o', 'name');
-  if (others.stdout === '') await kubectl.run('delete', 'crd', crdName, '--timeout=60s');
+  const others = await kubectl.run('get', appServices, '--all-namespaces', '-o', 'name');
+  if (others.stdout === '') await kubectl.run('delete', 'crd', appServices, '--timeout=60s');
   else show.say('There are AppServices in other namespaces by now, so the CustomResourceDefinition stays.');
 }
 

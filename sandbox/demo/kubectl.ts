@@ -5,6 +5,9 @@ import { repoFolder } from '../paths.js';
 import { killGroup, type Watchdog } from '../watchdog.js';
 import { shellCommand, type Show } from './show.js';
 
+/** Full name of the resource, and so of its CRD: the user's cluster may serve AppServices of another group too. */
+export const appServices = 'appservices.kosmos.io';
+
 export interface KubectlProps {
   /** The program's path, or its name on the PATH. */
   readonly program: string;

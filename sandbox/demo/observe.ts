@@ -2,6 +2,7 @@ import type { ManagedProcess } from '../process.js';
 import { formatDuration, logToStderr, showProgress } from '../progress.js';
 import { waitFor } from '../wait.js';
 import type { Scene } from './clusters.js';
+import { appServices } from './kubectl.js';
 import type { LiveObject } from './kubectl.js';
 
 /** A step that did not go as it should. */
@@ -99,7 +100,7 @@ export function childSelector({ sample }: Pick<Scene, 'sample'>): string {
 export async function untilReady(scene: Scene, size: number): Promise<LiveObject> {
   const { kubectl } = scene.cluster;
   return inTime(scene, `${size} of ${size} pods ready, and the AppService to say so`, async () => {
-    const found = await kubectl.get('appservice', scene.sample.metadata.name);
+    const found = await kubectl.get(appServices, scene.sample.metadata.name);
     if (found === undefined) return { seen: 'there is no AppService' };
     const { metadata, status } = found;
     const conditions = (status?.conditions ?? []) as readonly Condition[];

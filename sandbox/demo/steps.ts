@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { readYaml, writeYaml } from '#contract/yaml.js';
 import { repoFolder } from '../paths.js';
 import type { Scene } from './clusters.js';
+import { appServices } from './kubectl.js';
 import { childSelector, inTime, StepFailure, untilReady } from './observe.js';
 import { formatTime, table } from './show.js';
 
@@ -134,10 +135,10 @@ async function apply(scene: Scene, sampleFile: string): Promise<void> {
   );
   await untilReady(scene, sample.spec.size);
   show.seen(`All ${sample.spec.size} pods are ready (seen after ${formatTime(Date.now() - applied)}).`);
-  const listed = await kubectl.demonstrate('get', 'appsvc,deploy,svc,pods');
+  const listed = await kubectl.demonstrate('get', `${appServices},deploy,svc,pods`);
   if (listed.includes('service/kubernetes ')) show.say('(service/kubernetes is the API server’s own.)');
   show.say('The status of the AppService shows its state to people and tools:');
-  const args = ['get', 'appsvc', name, '-o', 'yaml'];
+  const args = ['get', appServices, name, '-o', 'yaml'];
   const { status } = readYaml((await kubectl.run(...args)).stdout) as { status: unknown };
   kubectl.show(args, `...\n${writeYaml({ status })}`);
 }
@@ -146,11 +147,11 @@ async function resize(scene: Scene): Promise<void> {
   const { show, cluster, sample } = scene;
   show.say(`One field of the AppService changes, the size from ${sample.spec.size} to ${newSize}.`);
   const patch = JSON.stringify({ spec: { size: newSize } });
-  await cluster.kubectl.demonstrate('patch', 'appsvc', sample.metadata.name, '--type=merge', '-p', patch);
+  await cluster.kubectl.demonstrate('patch', appServices, sample.metadata.name, '--type=merge', '-p', patch);
   const patched = Date.now();
   await untilReady(scene, newSize);
   show.seen(`The new pod is ready too (seen after ${formatTime(Date.now() - patched)}).`);
-  await cluster.kubectl.demonstrate('get', 'appsvc,pods');
+  await cluster.kubectl.demonstrate('get', `${appServices},pods`);
 }
 
 async function editByHand(scene: Scene): Promise<void> {
@@ -223,7 +224,7 @@ async function deleteAll(scene: Scene): Promise<void> {
     'The user deletes the AppService. What belongs to it bears an owner reference, so Kubernetes itself removes it; ' +
       'the controller need not even run.',
   );
-  await kubectl.demonstrate('delete', 'appsvc', sample.metadata.name);
+  await kubectl.demonstrate('delete', appServices, sample.metadata.name);
   const deleted = Date.now();
   const patience = Math.max(cluster.deadlineMilliseconds, collectionMilliseconds);
   await inTime(
@@ -238,5 +239,5 @@ async function deleteAll(scene: Scene): Promise<void> {
     patience,
   );
   show.seen(`Everything is gone (seen after ${formatTime(Date.now() - deleted)}).`);
-  await kubectl.demonstrate('get', 'appsvc,deploy,svc,pods', '-l', childSelector(scene));
+  await kubectl.demonstrate('get', `${appServices},deploy,svc,pods`, '-l', childSelector(scene));
 }

@@ -1,10 +1,11 @@
-import { readdirSync } from 'node:fs';
+import { globSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { loadCrd } from '../../src/contract/crd.js';
 import type { StructuralSchema } from '../../src/contract/crd.js';
 
 const crds = new URL('../../crds/', import.meta.url);
-const files = readdirSync(crds).filter((name) => name.endsWith('.yaml'));
+const files = globSync('{,optional/}*.yaml', { cwd: fileURLToPath(crds) });
 
 /** Paths of integers that a user may set to a number that is another one once it was read as JSON. */
 function inexact(schema: StructuralSchema, path: string): string[] {

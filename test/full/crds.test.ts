@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { V1PodSpec } from '@kubernetes/client-node';
 import { beforeAll, expect, test } from 'vitest';
@@ -60,9 +60,7 @@ function app(spec: object, name = 'web', apiVersion = 'kosmos.io/v1'): Promise<A
   return answerTo(`/apis/${apiVersion}/namespaces/*/appservices`, body);
 }
 
-const files = readdirSync(join(repoFolder(), 'crds'))
-  .filter((name) => name.endsWith('.yaml'))
-  .map((name) => join('crds', name));
+const files = globSync('crds/{,optional/}*.yaml', { cwd: repoFolder() });
 
 test.each(files)('kubectl apply takes %s, though client-side it may be 256 KiB at most', async (name) => {
   const file = join(repoFolder(), name);

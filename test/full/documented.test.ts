@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { repoFolder } from '../../sandbox/paths.js';
+import { builtInKinds } from '../../src/kinds/index.js';
 import { eventually } from '../support/cluster.js';
 import { commandPath } from '../support/commands.js';
 import { commandsOf, filesIn, local, operatingPages, Terminal } from '../support/pages.js';
@@ -135,6 +136,24 @@ test.for(commandsOf(SCRIPTS))('$text is a script of the package', async ({ text 
   expect(Object.keys(scripts)).toContain(name);
 });
 
+/** Installs all CRDs as the pages say. By its short name, a kind is then one resource. */
+async function installCrds(terminal: Terminal): Promise<void> {
+  await typed(terminal, { text: 'kubectl apply -f crds', exitCode: 0 });
+  for (const kind of ['appservice', 'jobwatcher', 'streamingress'])
+    await eventually(() => typed(terminal, { text: `kubectl get ${kind} -A`, exitCode: 0 }));
+}
+
+// The pages are tried on this cluster then, the README first.
+test('kubectl apply -f crds installs what the operator serves by default, and nothing else', async () => {
+  const terminal = await terminalFor('crds', asCloned);
+  await installCrds(terminal);
+
+  const { output } = await terminal.type('kubectl get crds -o name');
+  expect(output.match(/(?<=\/).+$/gm)?.sort()).toEqual(
+    builtInKinds.map(({ crd }) => crd.metadata.name).sort(),
+  );
+});
+
 describe.each(Object.entries(pages))('%s', (page, { prepare, setUp }) => {
   const commands = commandsOf(page);
   let terminal: Terminal;
@@ -166,10 +185,7 @@ const ABSENT: readonly string[] = [
 
 test('the pages for those who watch over an operator read what can be read', async () => {
   const terminal = await terminalFor('operating', asCloned);
-  for (const kind of ['appservices.kosmos.io', 'jobwatchers', 'streamingresses']) {
-    await typed(terminal, { text: `kubectl apply -f crds/${kind}*.yaml`, exitCode: 0 });
-    await eventually(() => typed(terminal, { text: `kubectl get ${kind.split('.')[0]!} -A`, exitCode: 0 }));
-  }
+  await installCrds(terminal);
   const texts = operatingPages()
     .flatMap(commandsOf)
     .map(({ text }) => text);
@@ -187,7 +203,10 @@ test('the pages for those who watch over an operator read what can be read', asy
 /** The repository as it is cloned and built; commands may leave files. */
 async function asCloned(folder: string): Promise<void> {
   for (const name of await readdir(root))
-    if (name !== 'dist' && !name.startsWith('.')) await symlink(join(root, name), join(folder, name));
+    if (name !== 'dist' && name !== 'crds' && !name.startsWith('.'))
+      await symlink(join(root, name), join(folder, name));
+  // kubectl follows no link to a folder.
+  await cp(join(root, 'crds'), join(folder, 'crds'), { recursive: true });
 }
 
 /** The example as a repository of its own, whose files its commands change. */

@@ -175,7 +175,7 @@ describe('AppService of app.example.com', () => {
     });
     const root = new URL('../../', import.meta.url);
     const fresh = join(folder, 'crd.yaml');
-    const committed = new URL('crds/appservices.app.example.com.yaml', root);
+    const committed = new URL('crds/optional/appservices.app.example.com.yaml', root);
 
     execFileSync(process.execPath, [fileURLToPath(new URL('scripts/crds.mjs', root)), fresh]);
 

@@ -5,5 +5,5 @@ import { defineAppService } from './kind.js';
  * on request: two groups that offer one kind would make most commands ambiguous.
  */
 export const appServiceOfExample = defineAppService(
-  new URL('../../../crds/appservices.app.example.com.yaml', import.meta.url),
+  new URL('../../../crds/optional/appservices.app.example.com.yaml', import.meta.url),
 );

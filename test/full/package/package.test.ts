@@ -100,7 +100,7 @@ test('it holds what can be reached from its entries, the CRDs, what the sandbox 
     ...['package.json', 'README.md', 'LICENSE'],
     ...modulesFrom(entries()).flatMap((module) => [`${module}.js`, `${module}.d.ts`]),
     ...bundled.map(withoutHash),
-    ...globSync('crds/*.yaml', { cwd: root }),
+    ...globSync('crds/{,optional/}*.yaml', { cwd: root }),
     ...['sandbox/go.mod', 'sandbox/go.sum', 'sandbox/watchdog.mjs'],
     ...globSync('sandbox/stages/*', { cwd: root }),
     ...globSync('templates/init/{*,*/*}.*', { cwd: root }),
