@@ -1,9 +1,9 @@
 // Writes the package as it is published to dist/package/, or the folder that --out names: what `files` in package.json
-// lists, with a manifest for users. `--name`, `--repository` and `--image` say what is known only where it is released; the
-// last is what `reconstruct install` of this package installs.
+// lists, with a manifest for users. Packs it beside that folder, and prints the file. `--repository` and `--image` say what is
+// known only where it is released; the latter is what `reconstruct install` of this package installs.
 import { execFileSync } from 'node:child_process';
 import { globSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
@@ -11,7 +11,6 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const { values } = parseArgs({
   options: {
     out: { type: 'string', default: join(root, 'dist/package') },
-    name: { type: 'string' },
     repository: { type: 'string' },
     image: { type: 'string' },
   },
@@ -22,7 +21,8 @@ if (values.image) bundleFor(values.image, join(folder, 'lib/bundle'));
 const file = join(folder, 'package.json');
 const manifest = publishedManifest(JSON.parse(readFileSync(file, 'utf8')));
 writeFileSync(file, `${JSON.stringify(manifest, null, 2)}\n`);
-process.stdout.write(`${folder}\n`);
+const [packed] = JSON.parse(npm('pack', folder, '--json', '--pack-destination', dirname(folder)));
+process.stdout.write(`${relative(process.cwd(), join(dirname(folder), packed.filename))}\n`);
 
 function packInto(out) {
   mkdirSync(dirname(out), { recursive: true });
@@ -45,10 +45,9 @@ function bundleFor(image, bundle) {
   for (const file of globSync('{meta.json,*.map}', { cwd: bundle })) rmSync(join(bundle, file));
 }
 
-/** Without what only this repository needs. `private` keeps it from being published by accident. */
-function publishedManifest({ name, private: _, scripts, workspaces, devDependencies, overrides, ...rest }) {
+/** Without what only this repository needs. */
+function publishedManifest({ scripts, workspaces, devDependencies, overrides, ...rest }) {
   return {
-    name: values.name ?? name,
     ...rest,
     ...(values.repository && { repository: { type: 'git', url: `git+${values.repository}.git` } }),
     publishConfig: { access: 'public' },

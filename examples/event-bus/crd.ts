@@ -1,5 +1,5 @@
-import { defineCrd } from 'reconstruct';
-import type { PropsOf, SpecOf } from 'reconstruct';
+import { defineCrd } from 'cdk8s-reconstruct';
+import type { PropsOf, SpecOf } from 'cdk8s-reconstruct';
 
 export type EventBusSpec = SpecOf<typeof crd>;
 export type EventBusProps = PropsOf<typeof crd>;

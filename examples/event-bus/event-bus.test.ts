@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { Yaml } from 'cdk8s';
-import type { AnyObject } from 'reconstruct';
-import { render } from 'reconstruct/testing';
+import type { AnyObject } from 'cdk8s-reconstruct';
+import { render } from 'cdk8s-reconstruct/testing';
 import { eventBus } from './kind.ts';
 
 const folder = import.meta.dirname;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
-import { selectorLabels } from 'reconstruct';
+import { selectorLabels } from 'cdk8s-reconstruct';
 import { crd } from './crd.ts';
 import type { EventBusProps } from './crd.ts';
 import { natsConf } from './nats-conf.ts';

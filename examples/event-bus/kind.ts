@@ -1,5 +1,5 @@
-import { childReadiness, defineKind, worstReadiness } from 'reconstruct';
-import type { AnyObject, Readiness } from 'reconstruct';
+import { childReadiness, defineKind, worstReadiness } from 'cdk8s-reconstruct';
+import type { AnyObject, Readiness } from 'cdk8s-reconstruct';
 import { crd } from './crd.ts';
 import { EventBus } from './event-bus.ts';
 

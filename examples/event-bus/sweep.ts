@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { Yaml } from 'cdk8s';
-import { resourceType } from 'reconstruct';
-import type { AnyObject } from 'reconstruct';
-import { formatReport, sweep, withSandbox } from 'reconstruct/testing';
-import type { Cluster } from 'reconstruct/testing';
+import { resourceType } from 'cdk8s-reconstruct';
+import type { AnyObject } from 'cdk8s-reconstruct';
+import { formatReport, sweep, withSandbox } from 'cdk8s-reconstruct/testing';
+import type { Cluster } from 'cdk8s-reconstruct/testing';
 import { eventBus } from './kind.ts';
 
 const [sample] = Yaml.load(join(import.meta.dirname, 'sample.yaml')) as [AnyObject];

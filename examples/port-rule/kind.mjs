@@ -1,5 +1,5 @@
 // @ts-check
-import { childReadiness, defineKind } from 'reconstruct';
+import { childReadiness, defineKind } from 'cdk8s-reconstruct';
 import { PortRule } from './port-rule.mjs';
 
 /**
@@ -28,8 +28,8 @@ const owned = defineKind({
 export const portRule = { ...owned, writers: /** @type {const} */ ('admin') };
 
 /**
- * @param {import('reconstruct').StatusInput<import('./port-rule.mjs').PortRuleSpec, PortRuleStatus>} input
- * @returns {import('reconstruct').StatusReport<PortRuleStatus>}
+ * @param {import('cdk8s-reconstruct').StatusInput<import('./port-rule.mjs').PortRuleSpec, PortRuleStatus>} input
+ * @returns {import('cdk8s-reconstruct').StatusReport<PortRuleStatus>}
  */
 function status({ cr, children }) {
   const { namespace, name } = cr.metadata;
@@ -38,8 +38,8 @@ function status({ cr, children }) {
 
 /**
  * @param {import('./port-rule.mjs').PortRuleSpec} spec
- * @param {import('reconstruct').AnyObject} [daemonSet]
- * @returns {import('reconstruct').Readiness}
+ * @param {import('cdk8s-reconstruct').AnyObject} [daemonSet]
+ * @returns {import('cdk8s-reconstruct').Readiness}
  */
 function readiness({ port, protocol, host, isPermanent }, daemonSet) {
   const where = `${protocol} port ${port} of node ${host}`;

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
-import { selectorLabels } from 'reconstruct';
+import { selectorLabels } from 'cdk8s-reconstruct';
 
 /**
  * The spec as the CRD has it.
@@ -34,7 +34,7 @@ export class PortRule extends Construct {
   /**
    * @param {Construct} scope
    * @param {string} id
-   * @param {import('reconstruct').CustomResourceProps<PortRuleSpec>} props
+   * @param {import('cdk8s-reconstruct').CustomResourceProps<PortRuleSpec>} props
    */
   constructor(scope, id, { metadata: { name }, spec, policy }) {
     super(scope, id);

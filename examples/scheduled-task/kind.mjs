@@ -1,5 +1,5 @@
 // @ts-check
-import { defineKind } from 'reconstruct';
+import { defineKind } from 'cdk8s-reconstruct';
 import { ScheduledTask } from './scheduled-task.mjs';
 
 /**
@@ -20,8 +20,8 @@ export const scheduledTask = defineKind({
 });
 
 /**
- * @param {import('reconstruct').StatusInput<import('./scheduled-task.mjs').ScheduledTaskSpec, ScheduledTaskStatus>} input
- * @returns {import('reconstruct').StatusReport<ScheduledTaskStatus>}
+ * @param {import('cdk8s-reconstruct').StatusInput<import('./scheduled-task.mjs').ScheduledTaskSpec, ScheduledTaskStatus>} input
+ * @returns {import('cdk8s-reconstruct').StatusReport<ScheduledTaskStatus>}
  */
 function status({ cr, children }) {
   const cronJob = children.find(({ kind }) => kind === 'CronJob');

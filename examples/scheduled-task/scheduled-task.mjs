@@ -1,7 +1,7 @@
 // @ts-check
 import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
-import { selectorLabels } from 'reconstruct';
+import { selectorLabels } from 'cdk8s-reconstruct';
 
 /**
  * The spec as the CRD has it.
@@ -22,7 +22,7 @@ export class ScheduledTask extends Construct {
   /**
    * @param {Construct} scope
    * @param {string} id
-   * @param {import('reconstruct').CustomResourceProps<ScheduledTaskSpec>} props
+   * @param {import('cdk8s-reconstruct').CustomResourceProps<ScheduledTaskSpec>} props
    */
   constructor(scope, id, { metadata: { name }, spec }) {
     super(scope, id);

@@ -1,7 +1,7 @@
 // @ts-check
 import { join } from 'node:path';
 import { Yaml } from 'cdk8s';
-import { formatReport, sweep } from 'reconstruct/testing';
+import { formatReport, sweep } from 'cdk8s-reconstruct/testing';
 import { scheduledTask } from './kind.mjs';
 
 const [sample] = Yaml.load(join(import.meta.dirname, 'sample.yaml'));

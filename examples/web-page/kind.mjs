@@ -1,7 +1,7 @@
 // @ts-check
 import { ConfigMap, Deployment, ImagePullPolicy, Volume } from 'cdk8s-plus-27';
 import { Construct } from 'constructs';
-import { defineCrd, defineKind } from 'reconstruct';
+import { defineCrd, defineKind } from 'cdk8s-reconstruct';
 
 const crd = defineCrd({
   group: 'web.example.com',
@@ -22,7 +22,7 @@ class WebPage extends Construct {
   /**
    * @param {Construct} scope
    * @param {string} id
-   * @param {import('reconstruct').PropsOf<typeof crd>} props
+   * @param {import('cdk8s-reconstruct').PropsOf<typeof crd>} props
    */
   constructor(scope, id, { metadata: { name }, spec: { html, replicas } }) {
     super(scope, id);

@@ -27,7 +27,7 @@ test('the testing kit exports what dev expects, by name and type', async () => {
 
 describe('loading', () => {
   const root = '/work/guestbook';
-  const frames = `    at defineKind (file:///work/guestbook/node_modules/reconstruct/lib/contract/define-kind.js:40:11)
+  const frames = `    at defineKind (file:///work/guestbook/node_modules/cdk8s-reconstruct/lib/contract/define-kind.js:40:11)
     at file:///work/guestbook/src/kind.ts:12:19
     at ModuleJob.run (node:internal/modules/esm/module_job:561:25)`;
 

@@ -40,10 +40,12 @@ beforeAll(() => {
 
   cpSync(join(root, 'examples/scheduled-task'), own, { recursive: true });
   mkdirSync(join(own, 'node_modules'));
-  for (const name of readdirSync(join(root, 'node_modules')).filter((entry) => entry !== 'reconstruct')) {
+  for (const name of readdirSync(join(root, 'node_modules')).filter(
+    (entry) => entry !== 'cdk8s-reconstruct',
+  )) {
     symlinkSync(join(root, 'node_modules', name), join(own, 'node_modules', name));
   }
-  symlinkSync(root, join(own, 'node_modules/reconstruct'));
+  symlinkSync(root, join(own, 'node_modules/cdk8s-reconstruct'));
 });
 
 afterAll(() => {
@@ -109,7 +111,7 @@ test('lazy values, patches and errors of another copy of cdk8s and reconstruct w
     join(own, 'lazy.mjs'),
     `import { ApiObject, JsonPatch, Lazy } from 'cdk8s';
      import { Construct } from 'constructs';
-     import { defineKind, OperatorError } from 'reconstruct';
+     import { defineKind, OperatorError } from 'cdk8s-reconstruct';
      class Lazily extends Construct {
        constructor(scope, id, { metadata: { name }, spec }) {
          super(scope, id);

@@ -226,7 +226,7 @@ async function asShown(folder: string): Promise<void> {
   for (const [name, content] of filesIn(text)) await writeFile(join(folder, name), content);
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
   await mkdir(join(folder, 'node_modules'));
-  await symlink(root, join(folder, 'node_modules/reconstruct'));
+  await symlink(root, join(folder, 'node_modules/cdk8s-reconstruct'));
   for (const name of ['cdk8s', 'constructs'])
     await symlink(join(root, 'node_modules', name), join(folder, 'node_modules', name));
 }

@@ -23,7 +23,7 @@ import { folderWith } from '../synth/fixtures.js';
 const root = repoFolder();
 const command = join(root, 'lib/cli/main.js');
 const tsc = join(root, 'node_modules/typescript/bin/tsc');
-const SOURCE = 'https://example.com/reconstruct-0.1.0.tgz';
+const SOURCE = 'https://example.com/cdk8s-reconstruct-0.1.0.tgz';
 
 /** Sets of children, each in a project that is named after its kind; `edited` clashes with a name in `test/sweep.ts`. */
 const SETS = {
@@ -68,7 +68,7 @@ beforeAll(async () => {
     (name) => `node_modules/${name}`,
   );
   for (const [path, target] of [
-    ['node_modules/reconstruct', ''],
+    ['node_modules/cdk8s-reconstruct', ''],
     ...installed.map((each) => [each, each]),
   ] as const) {
     mkdirSync(dirname(join(top, path)), { recursive: true });
@@ -134,7 +134,7 @@ describe('the projects', () => {
     const { scripts, ...manifest } = manifestOf(read('web/package.json'));
     expect(manifest).toMatchObject({
       ...{ engines, name: 'web', private: true, type: 'module' },
-      dependencies: { cdk8s: tested.cdk8s, constructs: tested.constructs, reconstruct: SOURCE },
+      dependencies: { cdk8s: tested.cdk8s, constructs: tested.constructs, 'cdk8s-reconstruct': SOURCE },
       devDependencies: { '@types/node': tested['@types/node'], typescript: tested.typescript },
     });
     const files = Object.values(scripts).flatMap((script) => script.match(/\S+\.ts\b/g) ?? []);
@@ -165,7 +165,10 @@ describe('the folder', () => {
       author: 'A. Person',
     },
     scripts: { test: 'echo "Error: no test specified" && exit 1' },
-    ...{ license: 'ISC', dependencies: { reconstruct: 'file:../reconstruct-0.1.0.tgz', left: '1.0.0' } },
+    ...{
+      license: 'ISC',
+      dependencies: { 'cdk8s-reconstruct': 'file:../cdk8s-reconstruct-0.1.0.tgz', left: '1.0.0' },
+    },
   });
   const account = ['--children', 'ServiceAccount', '--package'];
 
@@ -183,7 +186,7 @@ describe('the folder', () => {
     const text = (file: string): string => readFileSync(join(folder, 'shop', file), 'utf8');
     expect(manifestOf(text('package.json'))).toMatchObject({
       ...{ name: 'shop', version: '1.0.0', author: 'A. Person', license: 'ISC', type: 'module' },
-      dependencies: { left: '1.0.0', reconstruct: 'file:vendor/packed.tgz' },
+      dependencies: { left: '1.0.0', 'cdk8s-reconstruct': 'file:vendor/packed.tgz' },
     });
     expect(text('package.json')).not.toMatch(/no test specified|keywords|main/);
     expect(text('vendor/packed.tgz')).toBe('packed');
@@ -200,7 +203,7 @@ describe('the folder', () => {
     [
       'a manifest with more in it',
       { 'package.json': '{"scripts":{"start":"node ."}}' },
-      'package.json, which has more',
+      'package.json (more than "npm init -y" writes)',
     ],
     ["a manifest that can't be read", { 'package.json': '{' }, 'correct or remove it'],
   ])('with %s is refused, and stays as it is', (_, files, message) => {

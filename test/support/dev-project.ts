@@ -23,8 +23,8 @@ export default { kinds: [note] };
 
 const KIND = `import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
-import { defineKind } from 'reconstruct';
-import type { CustomResourceProps } from 'reconstruct';
+import { defineKind } from 'cdk8s-reconstruct';
+import type { CustomResourceProps } from 'cdk8s-reconstruct';
 
 class Note extends Construct {
   constructor(scope: Construct, id: string, { metadata: { name }, spec }: CustomResourceProps<{ text: string; by?: string }>) {
@@ -90,7 +90,7 @@ export class DevProject {
   constructor() {
     const root = repoFolder();
     for (const name of ['cdk8s', 'constructs']) this.link(join(root, 'node_modules', name), name);
-    this.link(root, 'reconstruct');
+    this.link(root, 'cdk8s-reconstruct');
     this.write('package.json', '{ "type": "module" }');
     this.write('reconstruct.config.mjs', CONFIG);
     this.write('src/kind.ts', KIND);

@@ -133,25 +133,22 @@ export interface Dependency extends Source {
   readonly name: string;
 }
 
-/** npm's registry has an unrelated package of this name, so a version would install that one. */
-const UNRELATED = 'reconstruct';
-
 export const ownFolder = fileURLToPath(new URL('../../../', import.meta.url));
 
 /**
  * Finds the source of the very package that runs.
  *
- * @param given a packed file, a URL, or a version where npm has this package by its name; overrides what npm has recorded
+ * @param given a packed file, a URL, or a version; overrides what npm has recorded
  * @param folder of the package
  * @throws CliError with exit code 2 where the source isn't known, or others could not install it
  */
 export function ownDependency(given?: string, folder = ownFolder): Dependency {
   const { name } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { name: string };
-  return { name, ...(given === undefined ? recordedSource(name, folder) : givenSource(name, given)) };
+  return { name, ...(given === undefined ? recordedSource(folder) : givenSource(name, given)) };
 }
 
 /** Returns the source that npm recorded when it installed the package. */
-function recordedSource(name: string, folder: string): Source {
+function recordedSource(folder: string): Source {
   const parent = dirname(resolve(folder));
   const modules = basename(parent).startsWith('@') ? dirname(parent) : parent;
   const record = join(modules, '.package-lock.json');
@@ -161,10 +158,10 @@ function recordedSource(name: string, folder: string): Source {
   const { version, resolved, integrity } = packages[relative(dirname(modules), resolve(folder))] ?? {};
   if (resolved?.startsWith('file:'))
     return packed(resolve(dirname(modules), resolved.slice('file:'.length)), integrity);
-  if (resolved !== undefined && (resolved.startsWith('git') || name === UNRELATED)) return { spec: resolved };
+  if (resolved?.startsWith('git')) return { spec: resolved };
   if (resolved !== undefined && version !== undefined) return { spec: version };
   throw new CliError(
-    `npm hasn't recorded where ${folder} was installed from, so a project can't depend on it: pack it with "npm pack" ` +
+    `npm hasn't recorded where ${folder} was installed from, so a project can't depend on it: pack it with "npm run package" ` +
       'there, and give the file with --package FILE.tgz',
     2,
   );
@@ -177,12 +174,10 @@ function givenSource(name: string, given: string): Source {
   if (/^(npm:@|https?:|git[+:@])/.test(given)) return { spec: given };
   const spec = given.startsWith(`${name}@`) ? given.slice(name.length + 1) : given;
   const isVersion = !isFolder && /^[\w.^~>=<-]+$/.test(spec) && !/\.t(ar\.)?gz$/.test(spec);
-  const versions =
-    name === UNRELATED
-      ? `; ${name} of npm's registry is an unrelated package, so no version can be given`
-      : '; or a version, as in --package 0.1.0';
-  const why = `${given} is no packed file: pack the package with "npm pack" in its folder, and write --package FILE.tgz`;
-  refuseUnless(isVersion && name !== UNRELATED, '--package', why + versions);
+  const why =
+    `${given} is no packed file: pack the package with "npm pack" in its folder, and write --package FILE.tgz; ` +
+    'or a version, as in --package 0.1.0';
+  refuseUnless(isVersion, '--package', why);
   return { spec };
 }
 

@@ -1,4 +1,4 @@
-import { defineCrd } from 'reconstruct';
+import { defineCrd } from 'cdk8s-reconstruct';
 
 export const crd = defineCrd({
   group: 'gizmos.example.org',

@@ -3,8 +3,8 @@ import { hash } from 'node:crypto';
 import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
 // if: workload
-import { selectorLabels } from 'reconstruct';
-import type { PropsOf } from 'reconstruct';
+import { selectorLabels } from 'cdk8s-reconstruct';
+import type { PropsOf } from 'cdk8s-reconstruct';
 import { crd } from './crd.ts';
 
 /** The objects of one Gizmo. */

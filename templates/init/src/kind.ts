@@ -1,4 +1,4 @@
-import { defineKind } from 'reconstruct';
+import { defineKind } from 'cdk8s-reconstruct';
 import { crd } from './crd.ts';
 import { Gizmo } from './gizmo.ts';
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Yaml } from 'cdk8s';
-import type { Condition } from 'reconstruct';
-import { eventually, withSandbox } from 'reconstruct/testing';
+import type { Condition } from 'cdk8s-reconstruct';
+import { eventually, withSandbox } from 'cdk8s-reconstruct/testing';
 import { kind } from '../src/kind.ts';
 
 const [sample] = Yaml.load(join(import.meta.dirname, '../samples/gizmo.yaml'));

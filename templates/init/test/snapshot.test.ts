@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Yaml } from 'cdk8s';
-import { render } from 'reconstruct/testing';
+import { render } from 'cdk8s-reconstruct/testing';
 import { kind } from '../src/kind.ts';
 
 const project = join(import.meta.dirname, '..');

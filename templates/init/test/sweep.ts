@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Yaml } from 'cdk8s';
-import { formatReport, sweep } from 'reconstruct/testing';
-import type { CheckName } from 'reconstruct/testing';
+import { formatReport, sweep } from 'cdk8s-reconstruct/testing';
+import type { CheckName } from 'cdk8s-reconstruct/testing';
 import { kind } from '../src/kind.ts';
 
 const [sample] = Yaml.load(join(import.meta.dirname, '../samples/gizmo.yaml'));

@@ -2,9 +2,9 @@
 export const CONSUMER = `
 import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
-import { defineCrd, defineKind, OperatorError, renderStored, selectorLabels } from 'reconstruct';
-import type { AppServiceProps, KindProps, PropsOf, SpecOf, StatusOf } from 'reconstruct';
-import { render, requireHeld, sweep, withSandbox } from 'reconstruct/testing';
+import { defineCrd, defineKind, OperatorError, renderStored, selectorLabels } from 'cdk8s-reconstruct';
+import type { AppServiceProps, KindProps, PropsOf, SpecOf, StatusOf } from 'cdk8s-reconstruct';
+import { render, requireHeld, sweep, withSandbox } from 'cdk8s-reconstruct/testing';
 
 type AppServiceSpec = AppServiceProps['spec'];
 

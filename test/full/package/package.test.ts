@@ -19,7 +19,7 @@ import { CONSUMER } from './consumer.js';
 
 interface Manifest {
   readonly version: string;
-  readonly bin: { readonly reconstruct: string };
+  readonly bin: Readonly<Record<string, string>>;
   readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
   readonly dependencies: Readonly<Record<string, string>>;
   readonly peerDependencies: Readonly<Record<string, string>>;
@@ -38,16 +38,17 @@ let manifest: Manifest;
 
 beforeAll(() => {
   project = mkdtempSync(join(tmpdir(), 'package-'));
-  folder = join(project, 'node_modules/reconstruct');
+  folder = join(project, 'node_modules/cdk8s-reconstruct');
   execFileSync(process.execPath, [
     ...[join(root, 'scripts/package.mjs'), '--out', folder],
-    ...['--name', '@example/reconstruct', '--repository', 'https://github.com/example/reconstruct'],
-    ...['--image', RELEASED],
+    ...['--repository', 'https://github.com/example/reconstruct', '--image', RELEASED],
   ]);
   manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest;
   for (const name of Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies })) provide(name);
   writeFileSync(join(project, 'package.json'), '{ "type": "module" }');
-  link(join(folder, manifest.bin.reconstruct), join(project, 'node_modules/.bin/reconstruct'));
+  for (const [name, file] of Object.entries(manifest.bin)) {
+    link(join(folder, file), join(project, 'node_modules/.bin', name));
+  }
 }, 120_000);
 
 afterAll(() => {
@@ -82,14 +83,17 @@ test('the manifest has what users need, and nothing that only the repository nee
     ].sort(),
   );
   expect(manifest).toMatchObject({
-    name: '@example/reconstruct',
+    name: 'cdk8s-reconstruct',
     repository: { type: 'git', url: 'git+https://github.com/example/reconstruct.git' },
   });
 });
 
-test('without a release, nothing can be published', () => {
-  const own = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest;
-  expect(own.private).toBe(true);
+test('npm would publish it, under its name', () => {
+  const told = execFileSync('npm', ['publish', folder, '--dry-run', '--ignore-scripts'], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  expect(told).toBe(`+ cdk8s-reconstruct@${manifest.version}\n`);
 });
 
 test('it holds what can be reached from its entries, the CRDs, what the sandbox is built of, the template of a project, and nothing of the command', () => {
@@ -196,8 +200,8 @@ function kindOfReadme(): string {
   return `
 import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
-import { defineCrd, defineKind, renderStored, selectorLabels } from 'reconstruct';
-import type { PropsOf } from 'reconstruct';
+import { defineCrd, defineKind, renderStored, selectorLabels } from 'cdk8s-reconstruct';
+import type { PropsOf } from 'cdk8s-reconstruct';
 ${shown!}
 const spec = { image: 'nginx:1.27', replicas: 1 };
 const hello = { apiVersion: 'web.example.com/v1', kind: 'Guestbook', metadata: { name: 'hello' }, spec };
@@ -224,14 +228,17 @@ test('its command finds the sandbox that dev starts', () => {
   expect(bundle.filter((text) => text.includes('"../../testing/dev-stand.js"'))).toHaveLength(1);
 });
 
-test('npx runs the command, of that version', () => {
-  const told = execFileSync('npx', ['--no', '--', 'reconstruct', '--version'], {
-    cwd: project,
-    encoding: 'utf8',
-  });
-  expect(told).toBe(`${manifest.version}\n`);
-  expect(command('--version')).toBe(told);
-});
+test.each(['cdk8s-reconstruct', 'kubectl-reconstruct', 'reconstruct'])(
+  'npx runs the command as %s, of that version',
+  (name) => {
+    const told = execFileSync('npx', ['--no', '--', name, '--version'], {
+      cwd: project,
+      encoding: 'utf8',
+    });
+    expect(told).toBe(`${manifest.version}\n`);
+    expect(command('--version')).toBe(told);
+  },
+);
 
 test('the command installs the image of its release, though the charts are no dependency', () => {
   const all = ['--kinds', 'appservice,jobwatcher,streamingress'];
@@ -268,11 +275,11 @@ test('the command makes projects that have the package by its name, and what it 
     readFileSync(join(root, 'package.json'), 'utf8'),
   ) as Manifest;
   expect({ ...made.dependencies, ...made.devDependencies }).toEqual({
-    ...{ '@example/reconstruct': manifest.version, cdk8s: tested!.cdk8s, constructs: tested!.constructs },
+    ...{ 'cdk8s-reconstruct': manifest.version, cdk8s: tested!.cdk8s, constructs: tested!.constructs },
     ...{ '@types/node': tested!['@types/node'], typescript: tested!.typescript },
   });
-  expect(readFileSync(join(project, 'shop/src/kind.ts'), 'utf8')).toContain("from '@example/reconstruct';");
+  expect(readFileSync(join(project, 'shop/src/kind.ts'), 'utf8')).toContain("from 'cdk8s-reconstruct';");
   expect(readFileSync(join(project, 'shop/Dockerfile'), 'utf8')).toContain(
-    '/app/node_modules/@example/reconstruct/lib/bundle/reconstruct.mjs',
+    '/app/node_modules/cdk8s-reconstruct/lib/bundle/reconstruct.mjs',
   );
 });

@@ -1,7 +1,7 @@
 // @ts-check
 import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
-import { defineCrd, defineKind } from 'reconstruct';
+import { defineCrd, defineKind } from 'cdk8s-reconstruct';
 
 /**
  * Renders the objects that its spec holds, word for word.
@@ -11,7 +11,7 @@ class Bundle extends Construct {
   /**
    * @param {Construct} scope
    * @param {string} id
-   * @param {import('reconstruct').CustomResourceProps<BundleSpec>} props
+   * @param {import('cdk8s-reconstruct').CustomResourceProps<BundleSpec>} props
    */
   constructor(scope, id, { spec }) {
     super(scope, id);
@@ -23,14 +23,14 @@ class Secretless extends Bundle {
   /**
    * @param {Construct} scope
    * @param {string} id
-   * @param {import('reconstruct').CustomResourceProps<BundleSpec>} props
+   * @param {import('cdk8s-reconstruct').CustomResourceProps<BundleSpec>} props
    */
   constructor(scope, id, { spec, ...props }) {
     super(scope, id, { ...props, spec: { objects: spec.objects.filter(({ kind }) => kind !== 'Secret') } });
   }
 }
 
-/** @type {import('reconstruct').StructuralSchema} */
+/** @type {import('cdk8s-reconstruct').StructuralSchema} */
 const anything = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
 
 /**

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
-import { defineCrd, defineKind } from 'reconstruct';
+import { defineCrd, defineKind } from 'cdk8s-reconstruct';
 
 /**
  * Renders a ConfigMap, and has bugs.
@@ -12,7 +12,7 @@ class Faulty extends Construct {
   /**
    * @param {Construct} scope
    * @param {string} id
-   * @param {import('reconstruct').CustomResourceProps<FaultySpec>} props
+   * @param {import('cdk8s-reconstruct').CustomResourceProps<FaultySpec>} props
    */
   constructor(scope, id, { metadata: { name }, spec }) {
     super(scope, id);
@@ -23,8 +23,8 @@ class Faulty extends Construct {
 }
 
 /**
- * @param {import('reconstruct').StatusInput<FaultySpec, { seen?: boolean }>} input
- * @returns {import('reconstruct').StatusReport<{ seen?: boolean }>}
+ * @param {import('cdk8s-reconstruct').StatusInput<FaultySpec, { seen?: boolean }>} input
+ * @returns {import('cdk8s-reconstruct').StatusReport<{ seen?: boolean }>}
  */
 function status({ cr: { spec } }) {
   if (spec.bug === 'status') throw new TypeError('the status function has a bug');

@@ -1,12 +1,14 @@
 // @ts-check
-import { defineCrd } from 'reconstruct';
+import { defineCrd } from 'cdk8s-reconstruct';
 
 const CONFIG_MAP = { apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true };
 const SHARE = { apiVersion: 'share.example.com/v1', kind: 'Share', plural: 'shares', namespaced: true };
 
-const mapsTo = (/** @type {import('reconstruct').AnyObject} */ { metadata }) => [metadata.namespace ?? ''];
+const mapsTo = (/** @type {import('cdk8s-reconstruct').AnyObject} */ { metadata }) => [
+  metadata.namespace ?? '',
+];
 
-/** @type {import('reconstruct').Controller} */
+/** @type {import('cdk8s-reconstruct').Controller} */
 const controller = {
   name: 'share',
   kind: 'Share',
@@ -20,7 +22,7 @@ const controller = {
       ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace, name: 'entries' } },
       data: Object.fromEntries(all.map((key) => [key, 'ours'])),
     });
-    /** @type {import('reconstruct').SharedApply['onConflict']} */
+    /** @type {import('cdk8s-reconstruct').SharedApply['onConflict']} */
     const onConflict = (conflicts) =>
       withKeys(keys.filter((key) => !conflicts.some(({ field }) => field === `.data.${key}`)));
     const step = { object: withKeys(keys), fieldManager: 'share-controller', shared: { onConflict } };
