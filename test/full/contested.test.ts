@@ -1,7 +1,7 @@
 import { setInterval as every } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
 import { configMap, loadBundle } from '../support/bundle.js';
-import { configMaps, eventually, jobs } from '../support/cluster.js';
+import { collection, configMaps, deny, eventually, jobs } from '../support/cluster.js';
 import { Reconstruct } from '../support/commands.js';
 import { startController } from '../support/operator.js';
 import { requestsFromNowOn, settled, summary, writes } from '../support/requests.js';
@@ -17,6 +17,19 @@ beforeAll(async () => {
   bundles = await Subject.make(cluster, bundle, 'contested');
   await startController({
     ...{ cluster, user, kinds: [bundle], config, namespaces: [bundles.namespace] },
+  });
+  const path = collection(jobs, bundles.namespace);
+  await deny(cluster, {
+    ...{
+      namespace: bundles.namespace,
+      group: 'batch',
+      resource: 'jobs',
+      operation: 'CREATE',
+      reason: 'Forbidden',
+    },
+    expression: "object.spec.template.spec.containers[0].image != 'denied'",
+    message: 'no new Job may have it',
+    probe: () => cluster.send('POST', path, { query: { dryRun: 'All' }, body: job('probe', 'denied') }),
   });
 });
 
@@ -123,25 +136,34 @@ const refused = [
     name: 'changed-and-invalid',
     edit: (name: string) => job(name, 'new', { note: 'not a label' }),
     message: 'not a label',
+    reason: 'Invalid',
+  },
+  {
+    what: 'to what a policy denies new objects alone',
+    name: 'denied-anew',
+    edit: (name: string) => job(name, 'denied'),
+    message: 'no new Job may have it',
+    reason: 'Forbidden',
   },
   {
     what: 'in the words of a value alone',
     name: 'invalid-alone',
     edit: (name: string) => job(name, 'old', { note: '/: field is immutable' }),
     message: 'a valid label must be',
+    reason: 'Invalid',
   },
 ];
 
 test.for(refused)(
   'an edit that changes what cannot be changed, $what, keeps the object that works, and stalls with the reason',
-  async ({ name, edit, message }) => {
+  async ({ name, edit, message, reason }) => {
     await bundles.create(name, { objects: [job(name, 'old')] });
     const uid = await eventually(() => uidOf(name));
 
-    expect(await predicted(name, edit(name))).toMatchObject({ action: 'failed', reason: 'Invalid' });
+    expect(await predicted(name, edit(name))).toMatchObject({ action: 'failed', reason });
     await bundles.edit(name, { objects: [edit(name)] });
 
-    const stalled = await bundles.stalled(name, 'Invalid');
+    const stalled = await bundles.stalled(name, reason);
     expect(stalled.message).toContain(message);
     expect(await uidOf(name)).toBe(uid);
 

@@ -152,7 +152,7 @@ export interface DenyProps {
   readonly namespace: string;
   readonly group: string;
   readonly resource: string;
-  readonly operation: 'UPDATE' | 'DELETE';
+  readonly operation: 'CREATE' | 'UPDATE' | 'DELETE';
   /** In CEL, true for what is allowed. */
   readonly expression: string;
   readonly message: string;
