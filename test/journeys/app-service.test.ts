@@ -62,6 +62,8 @@ describe('the status', () => {
     });
     await eventually(async () => {
       expect((await apps.get('rolling')).status).toMatchObject({ replicas: 1, unavailableReplicas: 1 });
+      // A later second, so that a time that moves would differ.
+      expect(Date.now()).toBeGreaterThan(Date.parse(before.lastTransitionTime) + 1_000);
     });
 
     await apps.edit('rolling', { size: 2, image: 'sandbox.invalid/never-ready' });
