@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { deployments, eventually, services } from '../support/cluster.js';
+import { groupOf } from '../../src/contract/object.js';
+import { collection, deny, deployments, eventually, services } from '../support/cluster.js';
 import { writesTo } from '../support/faults.js';
 import { Scenario, small, writesIn } from '../support/stages.js';
 
@@ -45,9 +46,22 @@ test.concurrent('a namespace that is being deleted causes no storm of errors', a
     args: ['--watch-namespace', scenario.namespace],
   });
   await scenario.createReady(small, ...Array.from({ length: count }, (_, index) => `web-${index}`));
-  // A finalizer of others: the custom resource outlives its children, which can't be created again.
-  const held = { type: subject.kind.type, namespace: scenario.namespace, name: 'web-0' };
-  await cluster.merge(held, { metadata: { finalizers: ['example.com/hold'] } });
+  // A policy of others keeps one, which outlives its children; these can't be created again.
+  const { namespace, path } = {
+    namespace: scenario.namespace,
+    path: collection(subject.kind.type, scenario.namespace),
+  };
+  const allow = await deny(cluster, {
+    ...{
+      namespace,
+      group: groupOf(subject.kind.type.apiVersion),
+      resource: 'appservices',
+      operation: 'DELETE',
+    },
+    expression: "oldObject.metadata.name != 'web-0'",
+    message: 'web-0 stays',
+    probe: () => cluster.send('DELETE', `${path}/web-0`, { query: { dryRun: 'All' } }),
+  });
   const requests = scenario.requestsFromNowOn();
 
   await cluster.send('DELETE', `/api/v1/namespaces/${scenario.namespace}`);
@@ -56,7 +70,7 @@ test.concurrent('a namespace that is being deleted causes no storm of errors', a
       expect((await cluster.list(type, scenario.namespace)).length).toBe(0);
     }, collectable);
   await delay(quietMilliseconds);
-  await cluster.merge(held, { metadata: { finalizers: null } });
+  await allow();
   await eventually(async () => {
     expect((await cluster.send('GET', `/api/v1/namespaces/${scenario.namespace}`)).status).toBe(404);
   }, collectable);

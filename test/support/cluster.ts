@@ -183,7 +183,8 @@ export async function deny(cluster: Cluster, props: DenyProps): Promise<() => Pr
   const isDenied = (wanted: boolean): Promise<void> =>
     eventually(async () => {
       const { status } = await probe();
-      if (status >= 400 !== wanted) throw new Error(`The policy ${name} has yet to be followed: ${status}`);
+      if ((status >= 400 && status !== 404) !== wanted)
+        throw new Error(`The policy ${name} has yet to be followed: ${status}`);
     });
   await isDenied(true);
   return async () => {
