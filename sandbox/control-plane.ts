@@ -19,8 +19,9 @@ import {
 import { addNodes, addVolumes, type ApiAccess, callApi } from './nodes.js';
 import { choosePorts } from './ports.js';
 import { ManagedProcess, type ProcessIdentity } from './process.js';
+import { type Program, programNames } from './go.js';
 import { type Log, logToStderr } from './progress.js';
-import { findPrograms, type Program, programNames } from './programs.js';
+import { findPrograms } from './programs.js';
 import { adminUser, kubeconfigFor, makeUsers, ownUsers, type User } from './users.js';
 import { waitFor } from './wait.js';
 import { startWatchdog, type Watchdog } from './watchdog.js';
@@ -275,7 +276,7 @@ const attempts = 5;
  * two fake nodes take pods, and the namespace `default` has its service account. Several can start side by side.
  *
  * **Guarantees**: when it fails or is interrupted, nothing of it is left.
- * **Errors**: when a program is missing and cannot be built (see `findPrograms`), ends early (with the end of its
+ * **Errors**: when a program is missing and can be neither downloaded nor built (see `findPrograms`), ends early (with the end of its
  * log), or is not ready in time.
  */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {

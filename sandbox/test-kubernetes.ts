@@ -2,8 +2,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { kubernetesVersion } from './go.js';
 import { repoFolder, sandboxFolder } from './paths.js';
-import { findPrograms, kubernetesVersion } from './programs.js';
+import { findPrograms } from './programs.js';
 
 /** The folders that pin a Kubernetes, by its minor version: the sandbox's own, and older ones of its API server alone. */
 const modules: Readonly<Record<string, string>> = Object.fromEntries(
@@ -18,7 +19,7 @@ const version = isVersion ? (given[0] ?? '') : oldest;
 process.exitCode = await run(version, isVersion ? given.slice(1) : given);
 
 /**
- * Runs the tests that need no controller of Kubernetes on etcd and the API server of a version, which is built where
+ * Runs the tests that need no controller of Kubernetes on etcd and the API server of a version, which is fetched where
  * the cache lacks it. Returns their exit code.
  */
 async function run(minor: string, args: readonly string[]): Promise<number> {
@@ -30,7 +31,7 @@ async function run(minor: string, args: readonly string[]): Promise<number> {
     return 2;
   }
   // Whatever is named for other tests is of another version.
-  const { RECONSTRUCT_SANDBOX_ASSETS: _, KUBEBUILDER_ASSETS: __, ...env } = process.env;
+  const { RECONSTRUCT_CONTROL_PLANE: _, KUBEBUILDER_ASSETS: __, ...env } = process.env;
   const programs = await findPrograms(['kube-apiserver'], { module, env });
   const vitest = join(repoFolder(), 'node_modules/vitest/vitest.mjs');
   const tests = spawn(process.execPath, [vitest, 'run', '--project', 'kubernetes', ...args], {
@@ -38,7 +39,7 @@ async function run(minor: string, args: readonly string[]): Promise<number> {
     stdio: 'inherit',
     env: {
       ...env,
-      RECONSTRUCT_SANDBOX_ASSETS: dirname(programs['kube-apiserver']),
+      RECONSTRUCT_CONTROL_PLANE: dirname(programs['kube-apiserver']),
       RECONSTRUCT_TEST_KUBERNETES: kubernetesVersion(module),
     },
   });

@@ -249,8 +249,8 @@ export async function startSandboxCluster(stage: Stage): Promise<DemoCluster> {
   const { show, options, cleanUp } = stage;
   show.say(
     'etcd, the API server, the controller manager and the scheduler start on 127.0.0.1: the real programs. Only ' +
-      'the two nodes are simulated: their pods become ready without a container being run. At the first start, ' +
-      'the programs are compiled, which takes some minutes; progress is shown.',
+      'the two nodes are simulated: their pods become ready without a container being run. The first start ' +
+      'downloads the programs, or compiles them where they cannot be downloaded, which takes some minutes.',
   );
   const dataDir = options.keep ? await claimFolder(stage) : undefined;
   const sandbox = await startSandbox({ users: [operatorUser], ...(dataDir !== undefined && { dataDir }) });

@@ -140,10 +140,10 @@ export interface SandboxContext {
  *
  * **Guarantees.** Whatever happens in the body, nothing is left of the sandbox.
  *
- * **Assumptions.** Linux or macOS, and Go for the first start: the control plane is built from pinned sources then, which
- * takes minutes, and kept in the user's cache. `KUBEBUILDER_ASSETS` may name a folder with the programs instead.
+ * **Assumptions.** Linux or macOS. The first start downloads the programs of the control plane into the user's cache, or
+ * builds them where their releases can't be reached, which takes minutes. `RECONSTRUCT_CONTROL_PLANE` may name a folder with them.
  *
- * **Errors.** Where the programs aren't there and can't be built, one that names the ways out.
+ * **Errors.** Where the programs can be neither found, downloaded nor built, one that names the ways out.
  */
 export async function withSandbox<T>(
   { kinds = [], ...options }: WithSandboxOptions,

@@ -9,7 +9,8 @@ import { text } from 'node:stream/consumers';
 import { stringify } from 'yaml';
 import { waitForLock } from '../../sandbox/lock.js';
 import { cacheFolder, repoFolder } from '../../sandbox/paths.js';
-import { goEnvironment } from '../../sandbox/programs.js';
+import { findGo } from '../../sandbox/go.js';
+import { logToStderr } from '../../sandbox/progress.js';
 import type { FieldChange } from '../../src/cli/diff/fields.js';
 import { bundle } from './operator.js';
 
@@ -189,8 +190,16 @@ async function build(name: string, folder: string, cache: string): Promise<void>
   const isProgram = existsSync(join(folder, 'main.go'));
   const [to, what] = isProgram ? [join(temporary, name), '.'] : [`${temporary}/`, 'tool'];
   const args = ['build', '-mod=readonly', '-trimpath', '-ldflags', '-s -w', '-o', to, what];
-  await done('go', args, { cwd: folder, env: goEnvironment(process.env) });
+  const scratch = `${cache}.go`;
+  await go(args, folder, scratch);
   await rename(temporary, cache);
+  await rm(scratch, { recursive: true, force: true });
+}
+
+/** Runs Go, which has to succeed. @returns its standard output */
+async function go(args: readonly string[], module: string, scratch: string): Promise<string> {
+  const { command, env } = await findGo({ module, scratch, env: process.env, log: logToStderr });
+  return done(command, args, { cwd: module, env });
 }
 
 /** Runs a tool, which finds nothing of its user's, whatever its exit code. */
@@ -208,6 +217,6 @@ const MODULES = {
 export async function goModule(name: keyof typeof MODULES): Promise<string> {
   const cwd = join(repoFolder(), 'test/support/go', name);
   const args = ['mod', 'download', '-json', MODULES[name]];
-  const stdout = await done('go', args, { cwd, env: goEnvironment(process.env) });
+  const stdout = await go(args, cwd, join(dirname(cacheFolder()), 'modules'));
   return (JSON.parse(stdout) as { readonly Dir: string }).Dir;
 }

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { kubernetesVersion } from '../../../sandbox/programs.js';
+import { kubernetesVersion } from '../../../sandbox/go.js';
 import { repoFolder, sandboxFolder } from '../../../sandbox/paths.js';
 
 const root = repoFolder();
