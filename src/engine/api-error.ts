@@ -87,6 +87,15 @@ export class ApiError extends Error {
     return this.code === 404 && !this.kindNotServed;
   }
 
+  /**
+   * The API server fills its cache of the type, as after a CRD was installed or the server was started. What keeps it from
+   * that would be in the message.
+   * @see https://github.com/kubernetes/apiserver/blob/v0.36.3/pkg/storage/cacher/ready.go
+   */
+  get storageInitializing(): boolean {
+    return this.code === 429 && this.status.message === 'storage is (re)initializing';
+  }
+
   /** All that keeps the object from being applied is that it would have to change what can't be changed. */
   get immutableField(): boolean {
     return this.causes.length > 0 && this.causes.every(isImmutability) && this.refused && !this.wrongUid;

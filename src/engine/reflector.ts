@@ -390,8 +390,7 @@ export class Reflector {
       const backoff = asked > 0 ? RETRY.refusedWatch : RETRY.watch;
       delay = Math.max(backoffDelay(backoff, this.tries++, random), asked);
     }
-    const isOutdated = (one?: Error): boolean => one instanceof WatchFailure && one.kind === 'outdated';
-    const level = isOutdated(error) && isOutdated(this.error) ? 'debug' : 'warn';
+    const level = this.isOrdinary(error) ? 'debug' : 'warn';
     log[level](
       {
         ...{ resource: scope.type.plural, watchNamespace: scope.namespace },
@@ -402,6 +401,18 @@ export class Reflector {
         : 'watch failed, resuming from last resourceVersion',
     );
     return delay;
+  }
+
+  /** Reports whether a failure is one that a healthy API server has its clients meet. */
+  private isOrdinary(error: Error): boolean {
+    if (error instanceof ApiError) return error.storageInitializing && this.tries <= WATCH.initializingTries;
+    if (!(error instanceof WatchFailure)) return false;
+    // It is said once, until it passes or counts.
+    if (error.kind === 'outdated')
+      return this.error instanceof WatchFailure && this.error.kind === 'outdated';
+    // A server has no bookmark to send while its cache of the type is at the version where the watch began.
+    // https://github.com/kubernetes/apiserver/blob/v0.36.3/pkg/storage/cacher/cache_watcher.go (`process`)
+    return error.kind === 'silent' || error.kind === 'silentFromStart';
   }
 
   /**

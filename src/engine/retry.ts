@@ -122,10 +122,12 @@ export const CREDENTIALS = {
 export const WATCH = {
   /** Watches end by themselves after one to two of these, so that load moves to API servers that were added. */
   lifetimeSeconds: 300,
-  /** The server sends a bookmark about every minute, so more than this without a byte means that nothing will come. */
+  /** The server sends a bookmark about every minute where it has one to send, so after this a watch is replaced to be sure. */
   silence: 75_000,
   /** Silence that replacing the watch hasn't ended: the process is reported as unhealthy. */
   unhealthySilence: 300_000,
+  /** A server fills its cache of a type in seconds; refusals of watches for want of it are reported after so many, half a minute. */
+  initializingTries: 10,
   /** A watch that ends sooner than this without an event has failed. */
   short: 1_000,
   /** A watch that lasted for this long ends the backoff; a version that then expires is no failure of the one that follows. */

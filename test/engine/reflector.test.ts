@@ -198,11 +198,31 @@ describe('Reflector, watching', () => {
 
   // A watch from a version of the future, as after a restored etcd, is answered with 200 and stays silent.
   it('lists again when a watch has delivered nothing at all until the silence limit', async () => {
-    const { transport, clock } = await watching();
+    const { transport, clock, lines } = await watching();
     for (let n = 0; n < 3; n++) await clock.advance(WATCH.silence + 60_000);
     expect(
       transport.streams.slice(1).some(({ request }) => request.query?.sendInitialEvents === 'true'),
     ).toBe(true);
+    // An idle server may be silent for as long as nothing changes; not while it lists.
+    const said = lines.map(({ level, fields }) => [level, fields.error]);
+    expect(said.slice(0, 2)).toEqual([
+      ['debug', 'nothing heard for 75 s'],
+      ['debug', 'nothing heard for 75 s'],
+    ]);
+  });
+
+  it.each([
+    ['', WATCH.initializingTries, 0],
+    ['', WATCH.initializingTries + 1, 1],
+    [': conversion webhook for example.com/v1 failed', 1, 1],
+  ])('warns of a server that fills its cache%s %i times in a row %i times', async (why, times, warnings) => {
+    const { transport, clock, lines } = await started({}, ({ refusals }) => {
+      const refusal = failure(429, 'TooManyRequests', `storage is (re)initializing${why}`);
+      for (let n = 0; n < times; n++) refusals.push({ ...refusal, retryAfterSeconds: 1 });
+    });
+    await clock.advance(60_000);
+    expect(transport.refusals).toEqual([]);
+    expect(lines.filter(({ level }) => level === 'warn')).toHaveLength(warnings);
   });
 
   it.each([500, 502, 504])(
