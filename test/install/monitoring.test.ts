@@ -118,6 +118,22 @@ describe('docs/runbooks', () => {
     ]);
     expect(text).toContain('**Threshold.** ');
   });
+
+  const searches = pages.flatMap((page) =>
+    [...readFileSync(at(`${RUNBOOKS}/${page}`), 'utf8').matchAll(/^kubectl logs .* \| grep (.*)$/gm)].flatMap(
+      ([, text = '']) => {
+        const words = text.replace(/ \| .*/, '').matchAll(/'([^']*)'|"([^"]*)"|([^\s-]\S*)/g);
+        return [...words].flatMap(([, ...forms]) => forms.find(Boolean) ?? []);
+      },
+    ),
+  );
+  const sources = globSync('src/**/*.ts', { cwd: repoFolder() }).map((file) =>
+    readFileSync(at(file), 'utf8'),
+  );
+
+  it.each([...new Set(searches)])('what is searched for in the log can be there: %s', (text) => {
+    expect(sources.some((source) => new RegExp(text).test(source))).toBe(true);
+  });
 });
 
 describe('monitoring', () => {
