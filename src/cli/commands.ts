@@ -239,6 +239,13 @@ function runCommand(): Command {
         .default(process.stderr.isTTY ? 'pretty' : 'json', 'pretty on a terminal, else json'),
     )
     .option('--metrics-bind-address <address>', 'serves /metrics; 0 is off', ':8080')
+    .option('--metrics-secure', 'serves /metrics by HTTPS, to those who may get it by RBAC')
+    .option(
+      '--metrics-cert-path <folder>',
+      'has the certificate of the metrics, which is read again once renewed (default: self-signed)',
+    )
+    .option('--metrics-cert-name <file>', 'the certificate in that folder', 'tls.crt')
+    .option('--metrics-cert-key <file>', 'its key in that folder', 'tls.key')
     .option('--health-bind-address <address>', 'serves /healthz and /readyz; 0 is off', ':8081')
     .action(lazily(async () => (await import('./run.js')).runController));
   const shared = [KUBECONFIG, CONTEXT, CONFIG, KINDS, policyOption('everything but routes'), WATCH_NAMESPACE];
@@ -269,6 +276,12 @@ export function installCommand(): Command {
       labels,
     )
     .option('--runbooks <url>', 'where the pages of the alerts are read', url)
+    .option('--metrics-secure', 'serve metrics by HTTPS, to those who may get /metrics by RBAC')
+    .option(
+      '--metrics-cert-secret <name>',
+      'with --metrics-secure: a Secret with the certificate, as of cert-manager (default: self-signed)',
+      secretName,
+    )
     .addOption(new Option('--print', 'print YAML; this is the default').conflicts('apply'))
     .addOption(
       new Option('--format <format>', 'YAML, or a Helm chart with what is given here for default values')
@@ -369,6 +382,12 @@ function list(value: string, previous: readonly string[] = []): string[] {
 function namespace(value: string): string {
   if (value.length > 63 || !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(value))
     throw new InvalidArgumentError(`${value} can't name a namespace.`);
+  return value;
+}
+
+function secretName(value: string): string {
+  if (value.length > 253 || !/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(value))
+    throw new InvalidArgumentError(`${value} can't name a Secret.`);
   return value;
 }
 

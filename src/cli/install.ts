@@ -32,6 +32,8 @@ interface InstallOptions extends SharedOptions {
   readonly monitoring?: readonly MonitoringPart[];
   readonly monitoringLabels?: Readonly<Record<string, string>>;
   readonly runbooks?: string;
+  readonly metricsSecure?: boolean;
+  readonly metricsCertSecret?: string;
   readonly apply?: boolean;
   readonly replace?: boolean;
   readonly acceptDataLoss?: boolean;
@@ -57,6 +59,9 @@ export async function runInstall(options: InstallOptions, command: Command): Pro
         ...(options.monitoringLabels && { labels: options.monitoringLabels }),
         ...(runbooks !== undefined && { runbooks }),
       },
+    }),
+    ...(options.metricsSecure && {
+      secureMetrics: options.metricsCertSecret ? { certificateSecret: options.metricsCertSecret } : {},
     }),
   };
   if (!options.apply) return write(props, options);
@@ -95,6 +100,10 @@ function refuseContradictions(options: InstallOptions, hasNamespace: boolean): v
     [options.acceptDataLoss && !isApplied, '--accept-data-loss needs --apply: add it'],
     [options.monitoringLabels && !monitoring, '--monitoring-labels needs --monitoring: add it'],
     [options.runbooks !== undefined && !monitoring, '--runbooks needs --monitoring: add it'],
+    [
+      options.metricsCertSecret !== undefined && !options.metricsSecure,
+      '--metrics-cert-secret needs --metrics-secure: add it',
+    ],
     [isChart && !output && !process.env.CDK8S_OUTDIR, 'A chart is a folder: name it with -o DIR'],
   ];
   for (const [isWrong, message] of wrong) if (isWrong) throw new CliError(message, 2);

@@ -1,15 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { KindContext, Policy, Render } from '../contract/kind.js';
+import { Api } from '../engine/api.js';
 import { systemClock } from '../engine/clock.js';
 import { UserCredentials } from '../engine/credentials.js';
 import { Manager } from '../engine/manager.js';
+import { ScrapeReview } from '../engine/scrape-review.js';
 import { UndiciTransport } from '../engine/transport.js';
+import type { Transport } from '../engine/transport.js';
 import { renderOnce } from '../synth/render.js';
+import { certificateIn, selfSignedCertificate } from '../telemetry/certificate.js';
 import { checkedPath, eventLoopCheck } from '../telemetry/checks.js';
 import type { Check } from '../telemetry/checks.js';
-import { AddressError, serveHttp } from '../telemetry/http.js';
-import type { HttpServer, Routes } from '../telemetry/http.js';
+import { serveHttp } from '../telemetry/http.js';
+import type { HttpServer, ServeOptions } from '../telemetry/http.js';
 import { createLogger, debugOnSignal } from '../telemetry/logger.js';
 import type { LogFormat, Logger, LogLevel } from '../telemetry/logger.js';
 import { Metrics, observeProcess } from '../telemetry/metrics.js';
@@ -28,6 +32,10 @@ interface RunOptions extends SharedOptions {
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
   readonly metricsBindAddress: string;
+  readonly metricsSecure?: boolean;
+  readonly metricsCertPath?: string;
+  readonly metricsCertName: string;
+  readonly metricsCertKey: string;
   readonly healthBindAddress: string;
 }
 
@@ -68,14 +76,14 @@ export async function runController(options: RunOptions): Promise<void> {
     // A host's name alone would be taken for the same holder after a restart, while its predecessor still writes.
     identity: `${hostname()}_${randomUUID()}`,
   };
+  const transport = new UndiciTransport(access, `reconstruct/${packageVersion()}`, { credentials });
   const manager = new Manager({
-    controllers: controllersBy(policy?.current),
-    transport: new UndiciTransport(access, `reconstruct/${packageVersion()}`, { credentials }),
+    ...{ controllers: controllersBy(policy?.current), transport },
     ...{ log, metrics, instance: hostname(), workers: options.workers },
     ...(election && { election }),
     ...(watchNamespace && { namespaces: watchNamespace }),
   });
-  const servers = await startServers(options, manager, metrics, log);
+  const servers = await startServers(options, { manager, transport, metrics, log });
   const stopping = new AbortController();
   endProcess(log, stopping);
   // Sockets and timers of the engine don't keep the process alive, so that it can end; this does.
@@ -105,17 +113,17 @@ export async function runController(options: RunOptions): Promise<void> {
   }
 }
 
-/** Serves probes and metrics. @throws CliError with exit code 2 where an address can't be listened on */
-async function startServers(
-  { metricsBindAddress, healthBindAddress }: RunOptions,
-  manager: Manager,
-  metrics: Metrics,
-  log: Logger,
-): Promise<HttpServer[]> {
-  const serve = async (address: string, flag: string, routes: Routes): Promise<HttpServer> =>
-    serveHttp(address, flag, routes).catch((error: unknown) => {
-      throw error instanceof AddressError ? new CliError(error.message, 2) : error;
-    });
+interface Served {
+  readonly manager: Manager;
+  readonly transport: Transport;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+}
+
+/** Serves probes and metrics. @throws OperatorError `InvalidInput` for an address or a certificate that can't be used */
+async function startServers(options: RunOptions, served: Served): Promise<HttpServer[]> {
+  const { metricsBindAddress, healthBindAddress } = options;
+  const { manager, metrics, log } = served;
   /** Passes while there is nothing to list. */
   const listing = (name: string, reasons: () => readonly string[]): Check => ({
     ...{ name, check: () => reasons().join('; ') || undefined },
@@ -125,7 +133,8 @@ async function startServers(
     observeProcess(metrics);
     const { contentType } = metrics.registry;
     const scrape = async () => ({ status: 200, body: await metrics.scrape(), contentType });
-    servers.push(await serve(metricsBindAddress, '--metrics-bind-address', { '/metrics': scrape }));
+    const address = [metricsBindAddress, '--metrics-bind-address'] as const;
+    servers.push(await serveHttp(...address, { '/metrics': scrape }, metricsSecurity(options, served)));
   }
   if (healthBindAddress !== '0') {
     const live = [
@@ -138,9 +147,27 @@ async function startServers(
       ...checkedPath('/healthz', live, log),
       ...checkedPath('/readyz', [ready], log),
     };
-    servers.push(await serve(healthBindAddress, '--health-bind-address', routes));
+    servers.push(await serveHttp(healthBindAddress, '--health-bind-address', routes));
   }
   return servers;
+}
+
+/**
+ * Returns how the metrics are kept from those who may not read them; nothing without `--metrics-secure`.
+ * @throws OperatorError `InvalidInput` for a certificate that can't be used
+ */
+function metricsSecurity(options: RunOptions, { transport, log }: Served): ServeOptions {
+  const { metricsSecure, metricsCertPath: folder, metricsCertName: cert, metricsCertKey: key } = options;
+  if (!metricsSecure && folder !== undefined)
+    throw new CliError('--metrics-cert-path needs --metrics-secure: add it', 2);
+  if (!metricsSecure) return {};
+  // Not through the gate, at which a standby may not write, and an outage holds requests back.
+  const review = new ScrapeReview({ api: new Api(transport), clock: systemClock, log });
+  const certificate =
+    folder === undefined
+      ? selfSignedCertificate(systemClock.now())
+      : certificateIn({ folder, cert, key }, '--metrics-cert-path', log);
+  return { certificate, refusal: review.refusal };
 }
 
 function endProcess(log: Logger, stopping: AbortController): void {

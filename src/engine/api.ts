@@ -212,6 +212,14 @@ export class Api {
     await this.post('Try', type, object, { query: { dryRun: 'All', fieldManager } });
   }
 
+  /** Asks the API server to judge a spec, such as that of a TokenReview, which it stores nowhere. Returns the status. */
+  async review<T>(apiVersion: string, kind: string, spec: object, signal: AbortSignal): Promise<T> {
+    const path = `${rootPath(apiVersion)}/${kind.toLowerCase()}s`;
+    const body = { apiVersion, kind, spec };
+    const answer = await this.send(`Create ${kind}`, { method: 'POST', path, body, signal });
+    return (answer.body as { readonly status: T }).status;
+  }
+
   /** Creates an object, or replaces the one that is there; fields that aren't in the schema are refused. */
   async put(
     type: ResourceType,

@@ -162,6 +162,18 @@ export const LEASE = {
   releaseTries: 3,
 } as const;
 
+/** Who may read metrics. Decisions hold for no longer than in controller-runtime (allowed 5 min, refused 30 s). */
+export const SCRAPE_REVIEW = {
+  /** A token that was revoked is of use for this long. */
+  allowed: 60_000,
+  /** A right that was granted is of no use for this long. */
+  refused: 30_000,
+  /** Tokens, of which a scraper has one at a time. */
+  remembered: 256,
+  /** Prometheus gives up after 10 s. */
+  timeout: 8_000,
+} as const;
+
 /** Kubernetes kills a Pod 30 s after it has asked it to stop; until then there has to be time to release the lease. */
 export const DRAIN = 20_000;
 

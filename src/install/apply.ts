@@ -229,7 +229,8 @@ function refuseLosses(
   const lost = Object.entries(inUse).flatMap(([name, value]) => {
     if (NO_LOSS.has(name)) return [];
     const kept = next[name]?.split(',');
-    if (!kept) return [name === '--watch-namespace' ? `its limit to ${name} ${value}` : `${name} ${value}`];
+    if (!kept)
+      return [name === '--watch-namespace' ? `its limit to ${name} ${value}` : `${name} ${value}`.trimEnd()];
     if (!LISTS.has(name)) return [];
     const missing = value.split(',').filter((each) => !kept.includes(each));
     const gone = name === '--watch-namespace' ? missing.filter(isThere) : missing;

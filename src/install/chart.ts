@@ -142,6 +142,10 @@ function withValues(text: string, { kinds, on, flags = {}, ...props }: ChartProp
     watchNamespaces: props.watchNamespaces ?? [],
     options: Object.fromEntries(options) as object,
     policy: Object.fromEntries(policies),
+    metrics: {
+      secure: props.secureMetrics !== undefined,
+      certificateSecret: props.secureMetrics?.certificateSecret ?? '',
+    },
     monitoring: {
       ...Object.fromEntries(MONITORING_PARTS.map((part) => [camelCase(part), parts.includes(part)])),
       ...{ labels, runbooks },

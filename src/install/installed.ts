@@ -150,8 +150,9 @@ export function operatorOf(deployment: AnyObject): InstalledOperator {
   };
 }
 
-/** Returns the values of an argument that is written `--name=a,b`; undefined where it isn't given. */
+/** Returns the values of an argument that is written `--name=a,b`, or `--name` alone; undefined where it isn't given. */
 function argumentOf(args: readonly string[], flag: string): string[] | undefined {
+  if (args.includes(flag)) return [''];
   const found = args.find((arg) => arg.startsWith(`${flag}=`));
   return found?.slice(flag.length + 1).split(',');
 }
@@ -209,8 +210,8 @@ export async function policyOf(
 /** Options of `install` that have another operator as it is, by name. */
 export type OptionsInUse = Readonly<Record<string, string>>;
 
-const RUN_OPTIONS = ['--kinds', '--watch-namespace', '--policy'];
-const ANNOTATED_OPTIONS = ['--monitoring', '--monitoring-labels', '--runbooks'];
+const RUN_OPTIONS = ['--kinds', '--watch-namespace', '--policy', '--metrics-secure'];
+const ANNOTATED_OPTIONS = ['--monitoring', '--monitoring-labels', '--runbooks', '--metrics-cert-secret'];
 
 /**
  * Reads the options of an installation from the arguments of its container, and from the annotation of its Deployment.
@@ -262,6 +263,6 @@ function written(options: OptionsInUse): string {
   const quoted = (value: string): string =>
     /^[\w@%+=:,./-]+$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`;
   return Object.entries(options)
-    .map(([name, value]) => `${name} ${quoted(value)}`)
+    .map(([name, value]) => (value === '' ? name : `${name} ${quoted(value)}`))
     .join(' ');
 }

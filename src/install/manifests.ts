@@ -5,6 +5,7 @@ import { alertGroups, dashboardText } from './chart.js';
 import { keyOf, prometheusRuleType, serviceMonitorType } from './cluster.js';
 import {
   accessName,
+  CERTIFICATE_FOLDER,
   DASHBOARD_CONFIG_MAP,
   INSTALL_LABELS,
   INSTALL_NAME,
@@ -32,7 +33,8 @@ const ORDER = [
 /** Namespaces of Kubernetes, whose labels aren't ours to set. */
 const FOREIGN_NAMESPACE = /^(default|kube-.*)$/;
 
-const METRICS_PORT = 8080;
+/** As kubebuilder has them. */
+const METRICS_PORTS = { plain: 8080, secure: 8443 } as const;
 const HEALTH_PORT = 8081;
 
 /**
@@ -46,12 +48,14 @@ const HEALTH_PORT = 8081;
 export function installManifests(props: InstallProps): AnyObject[] {
   const { namespace, kinds, policy } = props;
   const pods = podLabels(namespace);
+  const metricsPort = metricsPortOf(props);
   const others: AnyObject[] = [
     ...(FOREIGN_NAMESPACE.test(namespace) ? [] : [restrictedNamespace(namespace)]),
     // Has no token of its own: the Pod asks for one.
     made('v1', 'ServiceAccount', namespace, INSTALL_NAME, { automountServiceAccountToken: false }),
     ...(accessObjects(installedRules(kinds, props), props) as unknown as AnyObject[]),
     ...userRoles(props),
+    ...(props.secureMetrics ? [metricsReader(namespace)] : []),
     ...(policy
       ? [made('v1', 'ConfigMap', namespace, POLICY_CONFIG_MAP, { data: { [POLICY_FILE]: policy.text } })]
       : []),
@@ -60,14 +64,14 @@ export function installManifests(props: InstallProps): AnyObject[] {
       spec: {
         podSelector: { matchLabels: pods },
         policyTypes: ['Ingress', 'Egress'],
-        ingress: [{ from: [{ namespaceSelector: {} }], ports: [{ port: METRICS_PORT, protocol: 'TCP' }] }],
+        ingress: [{ from: [{ namespaceSelector: {} }], ports: [{ port: metricsPort, protocol: 'TCP' }] }],
         egress: [{ ports: [{ protocol: 'TCP' }, { protocol: 'UDP', port: 53 }] }],
       },
     }),
     made('v1', 'Service', namespace, METRICS_SERVICE, {
       spec: {
         selector: pods,
-        ports: [{ name: 'metrics', port: METRICS_PORT, targetPort: 'metrics' }],
+        ports: [{ name: 'metrics', port: metricsPort, targetPort: 'metrics' }],
         type: 'ClusterIP',
       },
     }),
@@ -148,7 +152,38 @@ function userRules(kinds: readonly Kind[], role: UserRole, whole: boolean): Poli
   });
 }
 
-function monitoring({ namespace, monitoring: props }: InstallProps): AnyObject[] {
+function metricsPortOf({ secureMetrics }: InstallProps): number {
+  return METRICS_PORTS[secureMetrics ? 'secure' : 'plain'];
+}
+
+/** Returns the right to read the metrics, which the admin binds to the ServiceAccount of a scraper. */
+function metricsReader(namespace: string): AnyObject {
+  return {
+    ...{ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole' },
+    metadata: { name: accessName(namespace, 'metrics-reader') },
+    rules: [{ nonResourceURLs: ['/metrics'], verbs: ['get'] }],
+  };
+}
+
+/** Returns how Prometheus reaches the metrics: with the token of its own ServiceAccount, where they are secure. */
+function metricsEndpoint({ namespace, secureMetrics }: InstallProps): object {
+  // Twice within the shortest time that an alert waits for.
+  const endpoint = { port: 'metrics', interval: '30s' };
+  if (!secureMetrics) return endpoint;
+  const { certificateSecret: name } = secureMetrics;
+  return {
+    ...endpoint,
+    scheme: 'https',
+    bearerTokenFile: '/var/run/secrets/kubernetes.io/serviceaccount/token',
+    tlsConfig:
+      name === undefined
+        ? { insecureSkipVerify: true }
+        : { ca: { secret: { name, key: 'ca.crt' } }, serverName: `${METRICS_SERVICE}.${namespace}.svc` },
+  };
+}
+
+function monitoring(install: InstallProps): AnyObject[] {
+  const { namespace, monitoring: props } = install;
   const { parts = [], labels = {} } = props ?? {};
   const metadata = { name: INSTALL_NAME, namespace, labels };
   const { apiVersion } = serviceMonitorType;
@@ -158,8 +193,7 @@ function monitoring({ namespace, monitoring: props }: InstallProps): AnyObject[]
       spec: {
         selector: { matchLabels: podLabels(namespace) },
         namespaceSelector: { matchNames: [namespace] },
-        // Twice within the shortest time that an alert waits for.
-        endpoints: [{ port: 'metrics', interval: '30s' }],
+        endpoints: [metricsEndpoint(install)],
       },
     },
     rules: {
@@ -180,14 +214,27 @@ function monitoring({ namespace, monitoring: props }: InstallProps): AnyObject[]
 const USER = { runAsNonRoot: true, runAsUser: 65532, runAsGroup: 65532 };
 
 function deployment(props: InstallProps): AnyObject {
-  const { namespace, replicas, image, policy } = props;
+  const { namespace, replicas, image, policy, secureMetrics } = props;
   const labels = podLabels(namespace);
+  const mounts = [
+    ...(policy
+      ? [{ name: 'policy', mountPath: POLICY_FOLDER, source: { configMap: { name: POLICY_CONFIG_MAP } } }]
+      : []),
+    ...(secureMetrics?.certificateSecret === undefined
+      ? []
+      : [
+          {
+            ...{ name: 'metrics-certificate', mountPath: CERTIFICATE_FOLDER },
+            source: { secret: { secretName: secureMetrics.certificateSecret } },
+          },
+        ]),
+  ];
   const annotations = optionsAnnotation(props);
   const probe = (path: string): object => ({ httpGet: { path, port: 'health' } });
   const container = {
     ...{ name: INSTALL_NAME, image, imagePullPolicy: 'IfNotPresent', args: runArguments(props) },
     ports: [
-      { name: 'metrics', containerPort: METRICS_PORT },
+      { name: 'metrics', containerPort: metricsPortOf(props) },
       { name: 'health', containerPort: HEALTH_PORT },
     ],
     livenessProbe: { ...probe('/healthz'), timeoutSeconds: 5 },
@@ -201,7 +248,9 @@ function deployment(props: InstallProps): AnyObject {
       ...{ ...USER, readOnlyRootFilesystem: true, allowPrivilegeEscalation: false },
       capabilities: { drop: ['ALL'] },
     },
-    ...(policy && { volumeMounts: [{ name: 'policy', mountPath: POLICY_FOLDER, readOnly: true }] }),
+    ...(mounts.length > 0 && {
+      volumeMounts: mounts.map(({ name, mountPath }) => ({ name, mountPath, readOnly: true })),
+    }),
   };
   const pod = {
     ...{ serviceAccountName: INSTALL_NAME, automountServiceAccountToken: true },
@@ -214,7 +263,7 @@ function deployment(props: InstallProps): AnyObject {
       }),
     ),
     containers: [container],
-    ...(policy && { volumes: [{ name: 'policy', configMap: { name: POLICY_CONFIG_MAP } }] }),
+    ...(mounts.length > 0 && { volumes: mounts.map(({ name, source }) => ({ name, ...source })) }),
   };
   return {
     ...{ apiVersion: 'apps/v1', kind: 'Deployment' },
@@ -231,7 +280,8 @@ function deployment(props: InstallProps): AnyObject {
  * Returns the arguments of the container. The kinds are always named, so that an image with more of them doesn't ask for
  * what wasn't granted.
  */
-function runArguments({ kinds, watchNamespaces, flags = {}, policy }: InstallProps): string[] {
+function runArguments(props: InstallProps): string[] {
+  const { kinds, watchNamespaces, flags = {}, policy, secureMetrics } = props;
   const names = Object.keys(flags).sort();
   return [
     'run',
@@ -239,20 +289,28 @@ function runArguments({ kinds, watchNamespaces, flags = {}, policy }: InstallPro
     ...(watchNamespaces ? [`--watch-namespace=${[...watchNamespaces].sort().join()}`] : []),
     ...(policy ? [`--policy=${POLICY_FOLDER}/${POLICY_FILE}`] : []),
     '--leader-elect',
-    `--metrics-bind-address=:${METRICS_PORT}`,
+    `--metrics-bind-address=:${metricsPortOf(props)}`,
+    ...(secureMetrics ? ['--metrics-secure'] : []),
+    ...(secureMetrics?.certificateSecret === undefined ? [] : [`--metrics-cert-path=${CERTIFICATE_FOLDER}`]),
     `--health-bind-address=:${HEALTH_PORT}`,
     ...names.map((name) => `${name}=${[flags[name] ?? []].flat().join()}`),
   ];
 }
 
 /** Returns the options of `install` that aren't among the arguments of the container. */
-function optionsAnnotation({ monitoring: props }: InstallProps): Record<string, string> | undefined {
-  if (!props) return undefined;
-  const labels = Object.entries(props.labels ?? {}).map((label) => label.join('='));
-  const options = [
-    `--monitoring=${props.parts.join()}`,
-    ...(labels.length > 0 ? [`--monitoring-labels=${labels.join()}`] : []),
-    ...(props.runbooks === undefined ? [] : [`--runbooks=${props.runbooks}`]),
-  ];
-  return { [OPTIONS_ANNOTATION]: options.join(' ') };
+function optionsAnnotation({ monitoring, secureMetrics }: InstallProps): Record<string, string> | undefined {
+  const { parts, labels = {}, runbooks } = monitoring ?? {};
+  const options = {
+    '--monitoring': parts?.join(),
+    '--monitoring-labels':
+      Object.entries(labels)
+        .map((label) => label.join('='))
+        .join() || undefined,
+    '--runbooks': runbooks,
+    '--metrics-cert-secret': secureMetrics?.certificateSecret,
+  };
+  const given = Object.entries(options).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}=${value}`],
+  );
+  return given.length === 0 ? undefined : { [OPTIONS_ANNOTATION]: given.join(' ') };
 }

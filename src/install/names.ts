@@ -40,6 +40,8 @@ export const DASHBOARD_CONFIG_MAP = 'reconstruct-dashboard';
 
 export const POLICY_FOLDER = '/etc/reconstruct';
 export const POLICY_FILE = 'policy.yaml';
+/** Where the certificate of the metrics is mounted. */
+export const CERTIFICATE_FOLDER = '/etc/reconstruct-metrics';
 
 export function kindName({ name, type }: Pick<Kind, 'name' | 'type'>): string {
   return `${name}.${groupOf(type.apiVersion)}`;

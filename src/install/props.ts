@@ -12,6 +12,13 @@ export interface InstallProps {
   /** @default - none, which allows all but routes */
   readonly policy?: { readonly text: string; readonly parsed: Policy };
   readonly monitoring?: MonitoringProps;
+  /** Serves metrics by HTTPS, to those who may `get` them by RBAC. @default - to anyone in the cluster, by HTTP */
+  readonly secureMetrics?: SecureMetricsProps;
+}
+
+export interface SecureMetricsProps {
+  /** Secret with `tls.crt`, `tls.key` and `ca.crt`, as of cert-manager. @default - each Pod has a self-signed certificate */
+  readonly certificateSecret?: string;
 }
 
 /**

@@ -112,10 +112,30 @@ export interface AccessObject {
   readonly rules?: readonly PolicyRule[];
 }
 
-/** Returns the rights of an installation: those of its controllers, and of leader election in its own namespace. */
-export function installedRules(kinds: readonly Kind[], props: RightsProps): PolicyRule[] {
-  const election = leaseRules().map((rule) => ({ ...rule, namespaces: [props.namespace] }));
-  return [...operatorRules(kinds, props), ...election];
+/** Stands for the whole cluster among namespaces. */
+const CLUSTER = '';
+
+/** Has the API server judge who reads metrics: such requests are about the cluster, so no Role can give the right to make them. */
+const REVIEW_RULES: readonly PolicyRule[] = [
+  { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] },
+  { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
+];
+
+/**
+ * Returns the rights of an installation: those of its controllers, of leader election in its own namespace, and of what
+ * keeps its metrics from others.
+ */
+export function installedRules(
+  kinds: readonly Kind[],
+  props: RightsProps & Pick<InstallProps, 'secureMetrics'>,
+): PolicyRule[] {
+  const within = (rules: readonly PolicyRule[], namespace: string): PolicyRule[] =>
+    rules.map((rule) => ({ ...rule, namespaces: [namespace] }));
+  return [
+    ...operatorRules(kinds, props),
+    ...within(leaseRules(), props.namespace),
+    ...(props.secureMetrics ? within(REVIEW_RULES, CLUSTER) : []),
+  ];
 }
 
 /** Returns what the controllers of these kinds need with these flags and this policy. */
@@ -134,9 +154,6 @@ export function operatorRules(
     ...(watchNamespaces && { namespaces: watchNamespaces }),
   });
 }
-
-/** Stands for the whole cluster among namespaces. */
-const CLUSTER = '';
 
 /** Returns the Roles and ClusterRoles with these rules, each followed by its binding to the operator's ServiceAccount. */
 export function accessObjects(

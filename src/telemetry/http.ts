@@ -1,10 +1,9 @@
 import { createServer } from 'node:http';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-
-/** An address that can't be used; the message names the option, the address and the remedy. */
-export class AddressError extends Error {
-  override readonly name = 'AddressError';
-}
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import type { Server, ServerOptions } from 'node:https';
+import { OperatorError } from '../contract/error.js';
+import type { ServingCertificate } from './certificate.js';
 
 export interface Answer {
   readonly status: number;
@@ -22,26 +21,36 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
+export interface ServeOptions {
+  /** How long a client may take to send its request, or to read the answer. @default 10_000 */
+  readonly timeoutMilliseconds?: number;
+  /** Serves HTTPS with it. @default - plain HTTP */
+  readonly certificate?: ServingCertificate;
+  /** Returns the answer to a request that is refused, before its route is asked. @default - none is refused */
+  readonly refusal?: (authorization: string | undefined, path: string) => Promise<Answer | undefined>;
+}
+
 /**
  * Serves a few read-only paths, and nothing else.
  * @param address `host:port` or `:port`, the latter on all interfaces
  * @param flag the option that the address comes from, for messages
- * @param timeoutMilliseconds how long a client may take to send its request, or to read the answer
- * @throws AddressError if the address isn't one, or can't be listened on
+ * @throws OperatorError `InvalidInput` if the address isn't one, or can't be listened on
  */
 export async function serveHttp(
   address: string,
   flag: string,
   routes: Routes,
-  timeoutMilliseconds = 10_000,
+  { timeoutMilliseconds = 10_000, certificate, refusal }: ServeOptions = {},
 ): Promise<HttpServer> {
   const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d+)$/.exec(address);
   const port = Number(match?.[3]);
   if (!match || port > 65535) {
     const what = `${flag} ${JSON.stringify(address)} is not an address`;
-    throw new AddressError(`${what}: write HOST:PORT or :PORT, or 0 to turn it off`);
+    const message = `${what}: write HOST:PORT or :PORT, or 0 to turn it off`;
+    throw new OperatorError({ reason: 'InvalidInput', message });
   }
   const limits = {
+    handshakeTimeout: timeoutMilliseconds,
     headersTimeout: timeoutMilliseconds,
     requestTimeout: timeoutMilliseconds,
     connectionsCheckingInterval: timeoutMilliseconds,
@@ -49,17 +58,18 @@ export async function serveHttp(
     keepAliveTimeout: 65_000,
     maxHeaderSize: 8_192,
   };
-  const server = createServer(limits, (request, response) => {
-    answer(routes, request, response).catch(() => {
+  const respond = (request: IncomingMessage, response: ServerResponse): void => {
+    answer(routes, refusal, request, response).catch(() => {
       // The reason is for the log of the process alone.
       response.writeHead(500).end('Internal error\n');
     });
-  });
+  };
+  const server = certificate ? secureServer(limits, certificate, respond) : createServer(limits, respond);
   server.setTimeout(timeoutMilliseconds);
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause) => {
       const message = `${flag} ${address} can't be listened on: ${cause.message}; choose another address, or 0 to turn it off`;
-      reject(new AddressError(message, { cause }));
+      reject(new OperatorError({ reason: 'InvalidInput', message, cause }));
     });
     server.listen(port, (match[1] ?? match[2]) || undefined, resolve);
   });
@@ -78,7 +88,27 @@ export async function serveHttp(
   };
 }
 
-async function answer(routes: Routes, request: IncomingMessage, response: ServerResponse): Promise<void> {
+/** A renewed certificate is used from the next connection on. */
+function secureServer(
+  limits: ServerOptions,
+  certificate: ServingCertificate,
+  respond: RequestListener,
+): Server {
+  const server = createSecureServer({ ...limits, ...certificate.current }, respond);
+  // Before the listener of Node that begins the handshake.
+  server.prependListener('connection', () => {
+    const renewed = certificate.renewed();
+    if (renewed) server.setSecureContext(renewed);
+  });
+  return server;
+}
+
+async function answer(
+  routes: Routes,
+  refusal: ServeOptions['refusal'],
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     // A body that is on its way isn't waited for.
     response.writeHead(405, { connection: 'close', allow: 'GET, HEAD' }).end('Only GET is answered\n');
@@ -86,7 +116,8 @@ async function answer(routes: Routes, request: IncomingMessage, response: Server
   }
   const [path = '/', query] = (request.url ?? '/').split('?', 2);
   const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
-  const found = await route?.(new URLSearchParams(query));
+  const refused = route && (await refusal?.(request.headers.authorization, path));
+  const found = refused ?? (await route?.(new URLSearchParams(query)));
   const { status, body, contentType } = found ?? { status: 404, body: `Nothing at ${path}\n` };
   response.writeHead(status, {
     'content-type': contentType ?? 'text/plain; charset=utf-8',

@@ -12,10 +12,10 @@ import { withCluster } from '../../src/cli/cluster.js';
 import { UserCredentials } from '../../src/engine/credentials.js';
 import { loadKubeconfig } from '../../src/engine/kubeconfig.js';
 import type { Transport } from '../../src/engine/transport.js';
-import { selfSigned } from '../engine/support/self-signed.js';
+import { selfSignedCertificate } from '../../src/telemetry/certificate.js';
 
-const own = selfSigned();
-const client = selfSigned();
+const own = selfSignedCertificate(Date.now()).current;
+const client = selfSignedCertificate(Date.now()).current;
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
 interface Seen {

@@ -71,7 +71,9 @@ function comparable({ metadata: { annotations, ...metadata }, ...rest }: AnyObje
   return { ...object, rules: [...new Set((object.rules as readonly PolicyRule[]).flatMap(rightsOf))].sort() };
 }
 
-function rightsOf({ apiGroups, resources, verbs, resourceNames = ['*'] }: PolicyRule): string[] {
+function rightsOf(rule: PolicyRule): string[] {
+  if ('nonResourceURLs' in rule) return [JSON.stringify(rule)];
+  const { apiGroups, resources, verbs, resourceNames = ['*'] } = rule;
   return apiGroups.flatMap((group) =>
     resources.flatMap((resource) =>
       resourceNames.flatMap((name) => verbs.map((verb) => `${verb} ${resource}.${group} ${name}`)),
@@ -170,6 +172,30 @@ describe('the chart', () => {
     );
   });
 
+  test.each([{}, { certificateSecret: 'metrics-tls' }])(
+    'secures the metrics as install does, %j',
+    async (how) => {
+      const policy = { appservice: { maxSize: 3 } };
+      for (const where of [{}, { watchNamespaces: ['shop'] }])
+        expect(
+          await rendered({
+            metrics: { secure: true, ...how },
+            policy,
+            monitoring: { serviceMonitor: true },
+            ...where,
+          }),
+        ).toEqual(
+          installed({
+            ...{ kinds: [appService, jobWatcher], secureMetrics: how, ...where },
+            ...{
+              policy: { text: JSON.stringify(policy), parsed: policy },
+              monitoring: { parts: ['service-monitor'] },
+            },
+          }),
+        );
+    },
+  );
+
   test.each([
     { targets: [{ name: 'edge', ingressNamespace: 'edge', ingressController: 'DaemonSet/nginx' }] },
     { crossNamespace: 'Annotation', targets: [{ name: 'a', kind: 'Gateway', gateway: 'edge/a' }] },
@@ -195,6 +221,7 @@ describe('the chart', () => {
       ...['--config', config, '--kinds', 'scheduledtask,appservice,streamingress', '--policy', file],
       ...['--image', `r.io:5000/a/b@${digest}`, '--replicas', '3', '--watch-namespace', 'shop'],
       ...['--ingress-namespace', 'edge', '--monitoring', 'rules', '--monitoring-labels', 'release=a'],
+      ...['--metrics-secure', '--metrics-cert-secret', 'metrics-tls'],
     );
     expect(parse(await readFile(join(own, 'values.yaml'), 'utf8'))).toMatchObject({
       ...{ image: { repository: 'r.io:5000/a/b', tag: '', digest }, replicas: 3, watchNamespaces: ['shop'] },
@@ -215,6 +242,7 @@ describe('the chart', () => {
         ...{ watchNamespaces: ['shop'], flags: { '--ingress-namespace': 'edge' } },
         policy: { text: JSON.stringify(parsed), parsed },
         monitoring: { parts: ['rules'], labels: { release: 'a' } },
+        secureMetrics: { certificateSecret: 'metrics-tls' },
       }),
     );
   });

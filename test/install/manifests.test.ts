@@ -14,7 +14,7 @@ const props: InstallProps = { namespace: 'ops', image: 'example.com/reconstruct:
 interface ServiceMonitorSpec {
   readonly selector: { readonly matchLabels: object };
   readonly namespaceSelector: { readonly matchNames: string[] };
-  readonly endpoints: { readonly port: string }[];
+  readonly endpoints: { readonly port: string; readonly tlsConfig?: object }[];
 }
 
 const manifests = (changed: Partial<InstallProps> = {}): AnyObject[] =>
@@ -67,6 +67,46 @@ describe('installManifests', () => {
     const { groups } = of('PrometheusRule').spec as { groups: AlertGroup[] };
     for (const { expr } of groups.flatMap(({ rules }) => rules))
       expect(expr).toContain('{job="reconstruct-metrics",namespace="ops"');
+  });
+});
+
+describe('secure metrics', () => {
+  const secureMetrics = {};
+
+  it('have a port of their own everywhere, and who reads them is asked in the whole cluster', () => {
+    for (const where of [{}, { watchNamespaces: ['shop'] }]) {
+      const all = manifests({ secureMetrics, ...where });
+      expect(argumentsOf(all)).toEqual(
+        expect.arrayContaining(['--metrics-bind-address=:8443', '--metrics-secure']),
+      );
+      expect(JSON.stringify(all)).not.toContain('8080');
+      const asked = rulesOf(all, 'ClusterRole', 'reconstruct:ops');
+      for (const review of ['tokenreviews', 'subjectaccessreviews'])
+        expect(verbsOn(asked, review)).toEqual(['create']);
+      if ('watchNamespaces' in where) expect(asked).toHaveLength(2);
+      expect(rulesOf(all, 'ClusterRole', 'reconstruct:ops:metrics-reader')).toEqual([
+        { nonResourceURLs: ['/metrics'], verbs: ['get'] },
+      ]);
+    }
+    expect(JSON.stringify(manifests())).not.toMatch(/8443|metrics-secure|metrics-reader|reviews/);
+  });
+
+  it('are collected with the token of Prometheus, which verifies a certificate of the admin', () => {
+    const monitoring = { parts: ['service-monitor'] } as const;
+    const tlsOf = (secure: object): unknown => {
+      const all = manifests({ monitoring, secureMetrics: secure });
+      const { endpoints } = all.find(({ kind }) => kind === 'ServiceMonitor')!.spec as ServiceMonitorSpec;
+      expect(endpoints[0]).toMatchObject({
+        ...{ port: 'metrics', scheme: 'https' },
+        bearerTokenFile: '/var/run/secrets/kubernetes.io/serviceaccount/token',
+      });
+      return endpoints[0]!.tlsConfig;
+    };
+    expect(tlsOf({})).toEqual({ insecureSkipVerify: true });
+    const ca = { secret: { name: 'metrics-tls', key: 'ca.crt' } };
+    expect(tlsOf({ certificateSecret: 'metrics-tls' })).toEqual({
+      ...{ ca, serverName: 'reconstruct-metrics.ops.svc' },
+    });
   });
 });
 

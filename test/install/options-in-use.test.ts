@@ -75,6 +75,13 @@ describe('an installation with fewer options than are in use', () => {
       { kinds: [streamIngress] },
       '--ingress-namespace edge:',
     ],
+    ['secure metrics', { secureMetrics: {} }, {}, '--metrics-secure:'],
+    [
+      'their certificate',
+      { secureMetrics: { certificateSecret: 'a' } },
+      { secureMetrics: {}, monitoring },
+      '--metrics-cert-secret a:',
+    ],
   ])('is refused: %s', async (_, before, after, lost) => {
     await install(before);
     expect(await refusal(after)).toContain(`would lose ${lost}`);

@@ -1,8 +1,19 @@
+import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { get } from 'node:https';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { AddressError, serveHttp } from '../../src/telemetry/http.js';
+import { OperatorError } from '../../src/contract/error.js';
+import { certificateIn, selfSignedCertificate } from '../../src/telemetry/certificate.js';
+import type { KeyPair, ServingCertificate } from '../../src/telemetry/certificate.js';
+import { serveHttp } from '../../src/telemetry/http.js';
 import type { HttpServer, Routes } from '../../src/telemetry/http.js';
+import { recordingLogger } from '../engine/support/builders.js';
+import type { LogLine } from '../engine/support/builders.js';
 
 const ROUTES: Routes = {
   '/healthz': () => ({ status: 200, body: 'ok\n' }),
@@ -14,7 +25,9 @@ const ROUTES: Routes = {
 async function serve(
   patienceMilliseconds?: number,
 ): Promise<HttpServer & { readonly ask: (path: string, method?: string) => Promise<Response> }> {
-  const server = await serveHttp('127.0.0.1:0', '--health-bind-address', ROUTES, patienceMilliseconds);
+  const server = await serveHttp('127.0.0.1:0', '--health-bind-address', ROUTES, {
+    ...(patienceMilliseconds !== undefined && { timeoutMilliseconds: patienceMilliseconds }),
+  });
   onTestFinished(() => server.close());
   return {
     ...server,
@@ -60,7 +73,7 @@ describe('serveHttp', () => {
     'refuses %j as an address, and says how to write one',
     async (address) => {
       const failed = serveHttp(address, '--metrics-bind-address', ROUTES);
-      await expect(failed).rejects.toThrow(AddressError);
+      await expect(failed).rejects.toThrow(OperatorError);
       await expect(failed).rejects.toThrow(/--metrics-bind-address .*HOST:PORT or :PORT/);
     },
   );
@@ -68,7 +81,78 @@ describe('serveHttp', () => {
   it('says which option names an address that is taken', async () => {
     const { port } = await serve();
     const failed = serveHttp(`127.0.0.1:${port}`, '--metrics-bind-address', ROUTES);
-    await expect(failed).rejects.toThrow(AddressError);
+    await expect(failed).rejects.toThrow(OperatorError);
     await expect(failed).rejects.toThrow(`--metrics-bind-address 127.0.0.1:${port}`);
+  });
+
+  it('refuses what may not be answered, before it is made', async () => {
+    const routes = { '/metrics': () => Promise.reject(new Error('not to be asked')) };
+    const refusal = (authorization: string | undefined, path: string) =>
+      Promise.resolve({ status: 403, body: `${authorization} ${path}\n` });
+    const server = await serveHttp('127.0.0.1:0', '--metrics-bind-address', routes, { refusal });
+    onTestFinished(() => server.close());
+
+    const headers = { authorization: 'Bearer a' };
+    const response = await fetch(`http://127.0.0.1:${server.port}/metrics?a`, { headers });
+    expect([response.status, await response.text()]).toEqual([403, 'Bearer a /metrics\n']);
+  });
+});
+
+describe('HTTPS', () => {
+  async function serveSecure(certificate: ServingCertificate): Promise<(ca: string) => Promise<number>> {
+    const server = await serveHttp('127.0.0.1:0', '--metrics-bind-address', ROUTES, { certificate });
+    onTestFinished(() => server.close());
+    return async (ca) => {
+      const request = get({ port: server.port, host: '127.0.0.1', path: '/healthz', ca, agent: false });
+      const [response] = (await once(request, 'response')) as [IncomingMessage];
+      response.resume();
+      return response.statusCode!;
+    };
+  }
+
+  it('has a certificate of its own, for localhost, unless one is given', async () => {
+    const certificate = selfSignedCertificate(Date.now());
+    const ask = await serveSecure(certificate);
+    expect(await ask(certificate.current.cert)).toBe(200);
+
+    const { subjectAltName, validToDate, subject } = new X509Certificate(certificate.current.cert);
+    expect([subject, subjectAltName]).toEqual(['CN=localhost', 'DNS:localhost, IP Address:127.0.0.1']);
+    expect(validToDate.getUTCFullYear()).toBe(9999);
+  });
+
+  it('takes a renewed certificate for the next connection, and keeps the one it has while files are broken', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'certificate-'));
+    onTestFinished(() => {
+      rmSync(folder, { recursive: true });
+    });
+    const lines: LogLine[] = [];
+    const write = ({ cert, key }: KeyPair): void => {
+      writeFileSync(join(folder, 'tls.crt'), cert);
+      writeFileSync(join(folder, 'tls.key'), key);
+    };
+    const [first, second] = [
+      selfSignedCertificate(Date.now()).current,
+      selfSignedCertificate(Date.now()).current,
+    ];
+    const files = { folder, cert: 'tls.crt', key: 'tls.key' };
+    const unusable = (): unknown => certificateIn(files, '--metrics-cert-path', recordingLogger(lines));
+    expect(unusable).toThrow(`--metrics-cert-path ${folder}: ENOENT`);
+    write({ cert: first.cert, key: second.key });
+    expect(unusable).toThrow(
+      /key values mismatch; put a certificate and its key there, in PEM, as tls.crt and tls.key$/,
+    );
+
+    write(first);
+    const ask = await serveSecure(certificateIn(files, '--metrics-cert-path', recordingLogger(lines)));
+    expect(await ask(first.cert)).toBe(200);
+    write({ cert: second.cert, key: first.key });
+    for (let scrape = 0; scrape < 2; scrape++) expect(await ask(first.cert)).toBe(200);
+    write(second);
+    expect(await ask(second.cert)).toBe(200);
+    await expect(ask(first.cert)).rejects.toThrow('self-signed');
+    expect(lines.map(({ level, message }) => [level, message])).toEqual([
+      ['warn', 'serving certificate unusable, keeping the previous'],
+      ['info', 'serving certificate renewed'],
+    ]);
   });
 });

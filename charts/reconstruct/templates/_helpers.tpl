@@ -4,6 +4,10 @@
 {{- with .Values.image.digest }}@{{ . }}{{ end }}
 {{- end }}
 
+{{- define "reconstruct.metricsPort" -}}
+{{- .Values.metrics.secure | ternary 8443 8080 }}
+{{- end }}
+
 {{/* Labels that only the operator's Pods and their Service carry. */}}
 {{- define "reconstruct.podLabels" -}}
 app.kubernetes.io/name: reconstruct

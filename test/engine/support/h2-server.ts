@@ -3,7 +3,7 @@ import type { Http2Server, ServerHttp2Session, ServerHttp2Stream } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import type { ClusterAccess } from '../../../src/engine/kubeconfig.js';
-import { selfSigned } from './self-signed.js';
+import { selfSignedCertificate } from '../../../src/telemetry/certificate.js';
 
 /** A server of HTTP/2 on loopback, as an API server speaks it: 100 streams on a connection. */
 export class H2Server {
@@ -18,7 +18,10 @@ export class H2Server {
   private readonly server: Http2Server;
 
   private constructor() {
-    this.server = createSecureServer({ ...selfSigned(), settings: { maxConcurrentStreams: 100 } });
+    this.server = createSecureServer({
+      ...selfSignedCertificate(Date.now()).current,
+      settings: { maxConcurrentStreams: 100 },
+    });
     this.server.on('session', (session) => {
       this.sessions.push(session);
       session.on('error', () => undefined);

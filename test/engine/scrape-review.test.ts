@@ -1,0 +1,128 @@
+import { expect, test } from 'vitest';
+import type { Api } from '../../src/engine/api.js';
+import { SCRAPE_REVIEW } from '../../src/engine/retry.js';
+import { ScrapeReview } from '../../src/engine/scrape-review.js';
+import { recordingLogger } from './support/builders.js';
+import type { LogLine } from './support/builders.js';
+import { VirtualClock } from './support/virtual-clock.js';
+
+const scraper = { username: 'prometheus', uid: '1', groups: ['monitors'], extra: { a: ['b'] } };
+const known = { authenticated: true, user: scraper };
+
+/** An API server that answers reviews in order of kind, the last one again and again. */
+function reviewed(answers: { readonly TokenReview?: unknown; readonly SubjectAccessReview?: unknown }) {
+  const asked: { readonly kind: string; readonly spec: object }[] = [];
+  const lines: LogLine[] = [];
+  const clock = new VirtualClock();
+  const api: Pick<Api, 'review'> = {
+    review: <T>(_: string, kind: string, spec: object): Promise<T> => {
+      asked.push({ kind, spec });
+      const answer = answers[kind as keyof typeof answers];
+      return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer as T);
+    },
+  };
+  const { refusal } = new ScrapeReview({ api, clock, log: recordingLogger(lines) });
+  return {
+    asked,
+    answers,
+    lines,
+    clock,
+    ask: async (header?: string) => (await refusal(header, '/metrics'))?.status,
+  };
+}
+
+test.each<[string, string | undefined, Parameters<typeof reviewed>[0], number | undefined, number]>([
+  [
+    'who may get the path',
+    'Bearer t',
+    { TokenReview: known, SubjectAccessReview: { allowed: true } },
+    undefined,
+    2,
+  ],
+  ['no token', undefined, {}, 401, 0],
+  ['another scheme', 'Basic dDp0', {}, 401, 0],
+  ['an unknown token', 'Bearer t', { TokenReview: { authenticated: false } }, 401, 1],
+  ['a review without a user', 'Bearer t', { TokenReview: { authenticated: true } }, 401, 1],
+  ['an empty review', 'Bearer t', { TokenReview: {} }, 401, 1],
+  ['no right', 'Bearer t', { TokenReview: known, SubjectAccessReview: { allowed: false } }, 403, 2],
+  [
+    'denied',
+    'Bearer t',
+    { TokenReview: known, SubjectAccessReview: { allowed: true, denied: true } },
+    403,
+    2,
+  ],
+  ['nothing decided', 'Bearer t', { TokenReview: known, SubjectAccessReview: {} }, 403, 2],
+  ['no answer', 'Bearer t', { TokenReview: new Error('away') }, 500, 1],
+  ['none to the second', 'Bearer t', { TokenReview: known, SubjectAccessReview: new Error('away') }, 500, 2],
+])('%s', async (_, header, answers, status, requests) => {
+  const { ask, asked } = reviewed(answers);
+
+  expect(await ask(header)).toBe(status);
+  expect(asked).toHaveLength(requests);
+});
+
+test('the API server is asked about the user of the token, and the path', async () => {
+  const { ask, asked } = reviewed({ TokenReview: known, SubjectAccessReview: { allowed: true } });
+  await ask('bearer  secret ');
+
+  const { username: user, ...rest } = scraper;
+  expect(asked).toEqual([
+    { kind: 'TokenReview', spec: { token: 'secret' } },
+    {
+      kind: 'SubjectAccessReview',
+      spec: { user, ...rest, nonResourceAttributes: { path: '/metrics', verb: 'get' } },
+    },
+  ]);
+});
+
+test('a decision holds for a while, for its token alone, and one without an answer for none', async () => {
+  const { ask, asked, answers, clock } = reviewed({
+    TokenReview: known,
+    SubjectAccessReview: { allowed: true },
+  });
+  await Promise.all([ask('Bearer a'), ask('Bearer a')]);
+  expect(asked).toHaveLength(2);
+  Object.assign(answers, { SubjectAccessReview: { allowed: false } });
+  expect([await ask('Bearer a'), await ask('Bearer b')]).toEqual([undefined, 403]);
+  await clock.advance(SCRAPE_REVIEW.refused - 1);
+  Object.assign(answers, { SubjectAccessReview: { allowed: true } });
+  expect(await ask('Bearer b')).toBe(403);
+  await clock.advance(1);
+  expect(await ask('Bearer b')).toBeUndefined();
+
+  await clock.advance(SCRAPE_REVIEW.allowed - SCRAPE_REVIEW.refused);
+  Object.assign(answers, { TokenReview: new Error('away') });
+  expect(await ask('Bearer a')).toBe(500);
+  Object.assign(answers, { TokenReview: known });
+  expect(await ask('Bearer a')).toBeUndefined();
+});
+
+test('a failure is logged when it begins and when it ends, without the token', async () => {
+  const { ask, answers, lines } = reviewed({
+    TokenReview: new Error('403 no right'),
+    SubjectAccessReview: { allowed: true },
+  });
+  await ask('Bearer secret');
+  await ask('Bearer secret');
+  Object.assign(answers, { TokenReview: known });
+  await ask('Bearer secret');
+
+  expect(lines.map(({ level, message }) => [level, message])).toEqual([
+    ['warn', 'request refused, not authorized by the API server'],
+    ['info', 'requests are authorized again'],
+  ]);
+  expect(JSON.stringify(lines)).not.toContain('secret');
+});
+
+test('no more tokens are remembered than there may be scrapers', async () => {
+  const { ask, asked } = reviewed({ TokenReview: { authenticated: false } });
+  await ask('Bearer first');
+  for (let each = 0; each < SCRAPE_REVIEW.remembered; each++) await ask(`Bearer ${each}`);
+  asked.length = 0;
+
+  await ask(`Bearer ${SCRAPE_REVIEW.remembered - 1}`);
+  expect(asked).toHaveLength(0);
+  await ask('Bearer first');
+  expect(asked).toHaveLength(1);
+});
