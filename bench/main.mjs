@@ -1,4 +1,5 @@
 // Measures the bundled command beside an operator written with controller-runtime, on a control plane of the bench's own.
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { coldBurst } from './phases/bursts.mjs';
@@ -36,6 +37,7 @@ const { values } = parseArgs({
     scale: { type: 'string', default: '1000' },
     json: { type: 'string', default: join(root, 'lib/bench.json') },
     profile: { type: 'string' },
+    from: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
 });
@@ -43,9 +45,14 @@ const wanted = values.only?.split(',') ?? names;
 const unknown = wanted.find((name) => !names.includes(name));
 if (values.help || unknown !== undefined || !(Number(values.scale) >= 10)) {
   process.stdout.write(
-    `npm run bench -- [--only ${names.join()}] [--scale 1000] [--json FILE] [--profile FOLDER]\n`,
+    `npm run bench -- [--only ${names.join()}] [--scale 1000] [--json FILE] [--profile FOLDER] [--from FILE]\n`,
   );
   process.exit(values.help ? 0 : 2);
+}
+if (values.from) {
+  const { rows, ...rest } = JSON.parse(readFileSync(values.from, 'utf8'));
+  process.stdout.write(writeReport({ figures: new Figures(rows), ...rest, isComplete: true }));
+  process.exit(0);
 }
 
 const count = Number(values.scale);
