@@ -48,6 +48,8 @@ const tasks = {
   'test:soak': [compile, bundle],
   'test:kubernetes': [compile, bundle, ['', ['lib/sandbox/test-kubernetes.js']]],
   bench: [compile, bundle, ['', ['bench/main.mjs']]],
+  docs: [['', ['scripts/site/main.mjs']]],
+  record: [compile, bundle, ['Recording', ['scripts/record.mjs']]],
   typecheck: [['Checking types', [...tsc, '-b', 'tsconfig.json', 'sandbox', 'src/testing', 'test']]],
   // The examples have their types from what is compiled.
   lint: [

@@ -142,7 +142,7 @@ export function writeReport({ figures, about, operators, json, isComplete }) {
   if (json) writeFileSync(json, `${JSON.stringify({ about, operators, rows: figures.rows }, null, 2)}\n`);
   const headline = figures.headline(operators);
   const text = [
-    ...['# Results', '', 'Written by `npm run bench`; README.md says what is measured, and how.', ''],
+    ...['# Results', '', 'Written by `npm run bench`; [README.md](README.md) says what is measured, and how.', ''],
     ...(headline && [
       ...[
         `Ours beside an operator of the same kind written with ${operators[1]}, from one run on one machine.`,

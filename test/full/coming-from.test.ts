@@ -17,6 +17,14 @@ test('the kind of docs/coming-from.md compiles for Node, which only strips types
   ]);
 });
 
+test.each(['docs/in-a-chart.md', 'docs/recipes.md'])('the code of %s compiles', (page) => {
+  const files = filesIn(readFileSync(join(root, page), 'utf8'));
+  const modules = [...files].filter(([name]) => name.endsWith('.ts'));
+
+  expect(modules.length).toBeGreaterThan(0);
+  expect(complaints(Object.fromEntries(modules))).toEqual([]);
+});
+
 /** What the compiler says of the modules of an author's project, by their names. */
 function complaints(modules: Readonly<Record<string, string>>): string[] {
   const folder = mkdtempSync(join(tmpdir(), 'shown-'));
@@ -44,6 +52,7 @@ function complaints(modules: Readonly<Record<string, string>>): string[] {
 const options: ts.CompilerOptions = {
   ...{ module: ts.ModuleKind.NodeNext, target: ts.ScriptTarget.ES2023, strict: true, noEmit: true },
   ...{ erasableSyntaxOnly: true, verbatimModuleSyntax: true, skipLibCheck: true },
+  allowImportingTsExtensions: true,
   ...{ types: ['node'], typeRoots: [join(root, 'node_modules/@types')] },
   paths: { reconstruct: [join(root, 'src/index.ts')] },
 };

@@ -22,7 +22,10 @@ const root = repoFolder();
 
 /** The pages that have commands, in the order in which they are tried. */
 const pages: Readonly<Record<string, Page>> = {
-  'README.md': { prepare: asCloned, setUp: ['npm ci', 'npm run demo', 'npm test'] },
+  'README.md': { prepare: asCloned, setUp: ['npm run demo', 'npm test'] },
+  'docs/built-in-kinds.md': { prepare: asCloned, setUp: ['npm ci'] },
+  'docs/in-a-chart.md': { prepare: asShown('docs/in-a-chart.md'), setUp: [] },
+  'docs/recipes.md': { prepare: asShown('docs/recipes.md'), setUp: [] },
   'docs/reference/appservice.md': { prepare: asCloned, setUp: [] },
   'docs/reference/policy.md': { prepare: asCloned, setUp: [] },
   'docs/reference/jobwatcher.md': { prepare: asCloned, setUp: [] },
@@ -67,7 +70,7 @@ const pages: Readonly<Record<string, Page>> = {
       'export KUBECONFIG="$(npm run --silent sandbox -- kubeconfig)"',
     ],
   },
-  'docs/coming-from.md': { prepare: asShown, setUp: [] },
+  'docs/coming-from.md': { prepare: asShown('docs/coming-from.md'), setUp: [] },
   'bench/README.md': {
     prepare: asCloned,
     setUp: ['npm run bench', 'npm run bench -- --only cold-0 --scale 200'],
@@ -220,13 +223,15 @@ async function asInRepository(folder: string, where: string): Promise<void> {
   await symlink(where, folder);
 }
 
-/** The files that the page shows, beside the packages that it needs. */
-async function asShown(folder: string): Promise<void> {
-  const text = await readFile(join(root, 'docs/coming-from.md'), 'utf8');
-  for (const [name, content] of filesIn(text)) await writeFile(join(folder, name), content);
-  await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
-  await mkdir(join(folder, 'node_modules'));
-  await symlink(root, join(folder, 'node_modules/cdk8s-reconstruct'));
-  for (const name of ['cdk8s', 'constructs'])
-    await symlink(join(root, 'node_modules', name), join(folder, 'node_modules', name));
+/** The files that a page shows, beside the packages that they need. */
+function asShown(page: string): Page['prepare'] {
+  return async (folder) => {
+    const text = await readFile(join(root, page), 'utf8');
+    for (const [name, content] of filesIn(text)) await writeFile(join(folder, name), content);
+    await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
+    await mkdir(join(folder, 'node_modules'));
+    await symlink(root, join(folder, 'node_modules/cdk8s-reconstruct'));
+    for (const name of ['cdk8s', 'constructs'])
+      await symlink(join(root, 'node_modules', name), join(folder, 'node_modules', name));
+  };
 }

@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { format, resolveConfig } from 'prettier';
 import { expect, test } from 'vitest';
@@ -91,6 +91,18 @@ function pageOf(files: readonly string[]): string {
 The files that run between the watch line of an edited AppService and its right status, on an operator that had settled: by V8's
 precise coverage, in ${EDITS} edits alike. [The engine](engine.md) says what each part gives.
 
-${files.map((file) => `- \`${file}\``).join('\n')}
+${[...new Set(files.map(dirname))].map((folder) => linesOf(folder, files)).join('\n')}
 `;
+}
+
+/** An item of the list for a folder, in lines as long as those of other pages. */
+function linesOf(folder: string, files: readonly string[]): string {
+  const inside = files.filter((file) => dirname(file) === folder);
+  const lines = [`- \`${folder}/\`:`];
+  for (const [index, file] of inside.entries()) {
+    const name = `${basename(file)}${index < inside.length - 1 ? ',' : ''}`;
+    if (`${lines.at(-1)} ${name}`.length > 130) lines.push(` `);
+    lines.push(`${lines.pop()} ${name}`);
+  }
+  return lines.join('\n');
 }

@@ -198,13 +198,9 @@ test('the kind that the README shows is a whole one', () => {
 function kindOfReadme(): string {
   const [, shown] = /^```ts\n(.*?)^```$/ms.exec(readFileSync(join(root, 'README.md'), 'utf8'))!;
   return `
-import { ApiObject } from 'cdk8s';
-import { Construct } from 'constructs';
-import { defineCrd, defineKind, renderStored, selectorLabels } from 'cdk8s-reconstruct';
-import type { PropsOf } from 'cdk8s-reconstruct';
+import { renderStored } from 'cdk8s-reconstruct';
 ${shown!}
-const spec = { image: 'nginx:1.27', replicas: 1 };
-const hello = { apiVersion: 'web.example.com/v1', kind: 'Guestbook', metadata: { name: 'hello' }, spec };
+const hello = { apiVersion: 'web.example.com/v1', kind: 'Guestbook', metadata: { name: 'hello' }, spec: { image: 'nginx:1.27', replicas: 1 } };
 console.log(JSON.stringify(renderStored(guestbook, hello)));
 `;
 }

@@ -1,0 +1,138 @@
+// The documentation site: the Markdown of this repository, as it is. `npm run docs` builds it.
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join, posix } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vitepress';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '../../..');
+const pages = globSync(
+  ['{README,CHANGELOG,CONTRIBUTING,SECURITY}.md', 'docs/**/*.md', 'bench/*.md', 'examples/**/*.md'],
+  { cwd: root },
+);
+const { GITHUB_SERVER_URL = 'https://github.com', GITHUB_REPOSITORY, GITHUB_REF_NAME = 'main' } = process.env;
+/** Where files that aren't pages are looked at. @default - nowhere, as long as the repository has no address */
+const repository = GITHUB_REPOSITORY && `${GITHUB_SERVER_URL}/${GITHUB_REPOSITORY}`;
+
+/** Pages in the order in which they are read; every other page of a folder follows by its name. */
+const sections = {
+  Tutorials: ['docs/tutorial.md', 'docs/your-own-kind.md'],
+  'Run apps': ['docs/built-in-kinds.md', 'docs/in-a-chart.md', 'docs/gitops.md', 'docs/troubleshooting.md'],
+  'Write a kind': [
+    ...['kinds', 'recipes', 'dev', 'testing', 'changing-a-crd', 'limits', 'coming-from'].map(
+      (name) => `docs/${name}.md`,
+    ),
+    ...below('examples'),
+  ],
+  Reference: ['docs/reference/cli.md', 'docs/reference/install.md', ...below('docs/reference')],
+  Operate: ['docs/monitoring/README.md', 'docs/runbooks/README.md', ...below('docs/runbooks'), 'SECURITY.md'],
+  'How it works': [
+    ...['docs/engine.md', 'docs/promises.md', 'docs/walk.md', 'docs/decisions/README.md'],
+    ...below('docs/decisions'),
+  ],
+  Project: ['bench/RESULTS.md', 'bench/README.md', 'CHANGELOG.md', 'CONTRIBUTING.md'],
+};
+const FOLDED = ['Reference', 'Operate', 'How it works', 'Project'];
+
+const missing = pages.filter((page) => !Object.values(sections).flat().includes(page));
+const extra = missing.filter((page) => !['README.md', 'docs/README.md'].includes(page));
+if (extra.length > 0) throw new Error(`No section of the site has ${extra.join(', ')}`);
+
+function below(folder) {
+  return pages.filter((page) => page.startsWith(`${folder}/`)).sort();
+}
+
+function titleOf(page) {
+  const text = readFileSync(join(root, page), 'utf8');
+  return /^# (.*)$/m.exec(text)[1].replaceAll('`', '');
+}
+
+/** Path of a page on the site. */
+function pathOf(page) {
+  return `/${page.replace(/(^|\/)README\.md$/, '$1').replace(/\.md$/, '')}`;
+}
+
+/** Returns the anchor of a heading as GitHub has it, so that links hold in both. */
+function anchorOf(heading) {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\w\s-]/g, '')
+    .replaceAll(' ', '-');
+}
+
+/** Where a link of a page leads on the site. Files that aren't pages are those of the repository. */
+function hrefOf(link, page) {
+  if (/^(?:[a-z]+:|#|\/)/.test(link)) return link;
+  const [path, anchor] = link.split('#');
+  const target = posix.normalize(posix.join(posix.dirname(page), path));
+  const hash = anchor ? `#${anchor}` : '';
+  if (pages.includes(target)) return pathOf(target) + hash;
+  if (!existsSync(join(root, target))) throw new Error(`${page} links to ${link}, which isn't there`);
+  return repository && `${repository}/blob/${GITHUB_REF_NAME}/${target}${hash}`;
+}
+
+/** Turns links between files into links between pages. */
+function linksBetweenPages(markdown) {
+  markdown.core.ruler.push('links-between-pages', ({ tokens, env }) => {
+    const page = env.relativePath.replace(/(^|\/)index\.md$/, '$1README.md');
+    const links = tokens.flatMap(({ children }) => children ?? []).filter(({ type }) => type === 'link_open');
+    for (const link of links) {
+      const href = hrefOf(link.attrGet('href'), page);
+      if (href) link.attrSet('href', href);
+      else link.attrs = link.attrs.filter(([name]) => name !== 'href');
+    }
+  });
+}
+
+/** Finds what pages are compiled to import: they lie outside of the folder that has the packages. */
+const vueOfTheSite = {
+  name: 'vue-of-the-site',
+  enforce: 'pre',
+  resolveId(id, importer, { ssr }) {
+    if (!['vue', 'vue/server-renderer'].includes(id)) return undefined;
+    return ssr
+      ? { id, external: true }
+      : this.resolve(id, fileURLToPath(import.meta.url), { skipSelf: true });
+  },
+};
+
+export default defineConfig({
+  title: 'Reconstruct',
+  description: 'Write a cdk8s construct, get a Kubernetes operator',
+  // Pages of a repository are below its name.
+  base: process.env.DOCS_BASE ?? '/',
+  srcDir: '../..',
+  outDir: '../../dist/docs',
+  cacheDir: './node_modules/.cache',
+  srcExclude: [
+    'lib/**',
+    'dist/**',
+    'templates/**',
+    'scripts/**',
+    'runtime/**',
+    'test/**',
+    'gitops/**',
+    'charts/**',
+  ],
+  rewrites: Object.fromEntries(
+    pages
+      .filter((page) => page.endsWith('README.md'))
+      .map((page) => [page, page.replace(/README\.md$/, 'index.md')]),
+  ),
+  cleanUrls: true,
+  vite: { plugins: [vueOfTheSite] },
+  markdown: { config: linksBetweenPages, anchor: { slugify: anchorOf }, languageAlias: { console: 'sh' } },
+  themeConfig: {
+    search: { provider: 'local' },
+    outline: [2, 3],
+    nav: [
+      { text: 'Documentation', link: '/docs/' },
+      { text: 'Commands', link: '/docs/reference/cli' },
+      ...(repository ? [{ text: 'Repository', link: repository }] : []),
+    ],
+    sidebar: Object.entries(sections).map(([text, items]) => ({
+      text,
+      ...(FOLDED.includes(text) && { collapsed: true }),
+      items: [...new Set(items)].map((page) => ({ text: titleOf(page), link: pathOf(page) })),
+    })),
+  },
+});
