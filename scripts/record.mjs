@@ -66,7 +66,7 @@ await withSandbox({}, async ({ sandbox }) => {
 /** Runs the steps. Returns the screen's lines, each with the second in which it appears, and the length of the whole. */
 async function recorded(env) {
   const lines = [];
-  let seconds = 0.5;
+  let seconds = 0;
   const print = (...texts) => lines.push(...texts.map((text) => ({ text, seconds })));
   for (const [typed, until, pattern] of steps) {
     if (typed.startsWith('#')) {

@@ -88,9 +88,14 @@ export class Figures {
     return [...head, ...lines].join('\n');
   }
 
-  /** Markdown, which is as easily read on a terminal: a section for each phase, a column for each operator. */
+  /** Markdown, which is as easily read on a terminal: a section for each phase of some figures, a column for each operator. */
   markdown(operators) {
-    const sections = [...Map.groupBy(this.rows, ({ phase }) => phase)].map(([phase, rows]) => {
+    const phases = [...Map.groupBy(this.rows, ({ phase }) => phase)];
+    const small = phases.filter(([, { length }]) => length <= 2).flatMap(([, rows]) => rows);
+    const others = small.map((row) => ({ ...row, figure: `${row.phase}: ${row.figure}` }));
+    const sections = phases.filter(([, { length }]) => length > 2);
+    if (others.length > 0) sections.push(['the rest', others]);
+    const texts = sections.map(([phase, rows]) => {
       const lines = rows.map((row) => {
         const { figure, bar, values } = row;
         const limit = bar === undefined ? '' : `≤ ${bar}${values[operators[0]] > bar ? ' MISSED' : ''}`;
@@ -99,7 +104,7 @@ export class Figures {
       const head = [`| | ${operators.join(' | ')} | ratio | bar |`, '| --- | --- | --- | --- | --- |'];
       return [`## ${phase}`, '', ...head, ...lines].join('\n');
     });
-    return sections.join('\n\n');
+    return texts.join('\n\n');
   }
 
   find(phase, figure) {
@@ -142,7 +147,12 @@ export function writeReport({ figures, about, operators, json, isComplete }) {
   if (json) writeFileSync(json, `${JSON.stringify({ about, operators, rows: figures.rows }, null, 2)}\n`);
   const headline = figures.headline(operators);
   const text = [
-    ...['# Results', '', 'Written by `npm run bench`; [README.md](README.md) says what is measured, and how.', ''],
+    ...[
+      '# Results',
+      '',
+      'Written by `npm run bench`; [README.md](README.md) says what is measured, and how.',
+      '',
+    ],
     ...(headline && [
       ...[
         `Ours beside an operator of the same kind written with ${operators[1]}, from one run on one machine.`,
