@@ -106,31 +106,47 @@ export function specFields(name: string): Field[] {
 
 export const specNames: readonly string[] = Object.keys(spec.properties!);
 
-/** Returns the page in Markdown: a section for each field of the spec, with all fields below it, and the status. */
+/** Returns the page in Markdown: single values, a section for each other field of the spec, with all fields below it, and the status. */
 export function page(): string {
+  const isSingle = (name: string): boolean => partsOf(specFields(name)).length === 0;
   return [
     INTRO.replace('INTRO_DESCRIPTION', inMarkdown(root.description!)),
-    ...specNames.map((name) => {
-      const fields = specFields(name);
-      const shown = examplesOf(name, fields).get(fields[0]!.path)!.slice(0, 2);
-      const links = shown.map(({ file }) => `[${file}](../../examples/appservice/${file})`);
-      return section(`spec.${name}`, fields, links);
-    }),
+    '## Single values\n',
+    ...specNames
+      .filter(isSingle)
+      .map((name) => `- \`spec.${name}\`: ${about(specFields(name), examplesOfTop(name))}`),
+    '',
+    ...specNames
+      .filter((name) => !isSingle(name))
+      .map((name) => section(`spec.${name}`, specFields(name), examplesOfTop(name))),
     section('status', fieldsOf('status', root.properties!.status!, false), []),
     `## Rules on the whole\n\n${[...rulesOf(root), ...rulesOf(spec)].join('\n')}\n`,
   ].join('\n');
 }
 
+/** Returns links to the examples of a top field. */
+function examplesOfTop(name: string): string[] {
+  const fields = specFields(name);
+  const shown = examplesOf(name, fields).get(fields[0]!.path)!.slice(0, 2);
+  return shown.map(({ file }) => `[${file}](../../examples/appservice/${file})`);
+}
+
 function section(title: string, fields: readonly Field[], examples: readonly string[]): string {
-  const [top, ...inner] = fields as [Field, ...Field[]];
+  return `## ${title}\n\n${about(fields, examples)}\n\n${partsOf(fields).join('\n')}\n`;
+}
+
+function about([top]: readonly Field[], examples: readonly string[]): string {
+  const shown = examples.length > 0 ? ` Examples: ${examples.join(', ')}.` : '';
+  return `${shape(top!)}. ${meaning(top!)}${shown}`;
+}
+
+/** Returns lines for the fields below the top one, and for the rules of all. */
+function partsOf(fields: readonly Field[]): string[] {
   const rules = fields.flatMap(({ schema, items, path }) => [
     ...rulesOf(schema, path),
     ...(items ? rulesOf(items, path) : []),
   ]);
-  const shown = examples.length > 0 ? ` Examples: ${examples.join(', ')}.` : '';
-  const lines = [...inner.map(line), ...rules];
-  const about = `${shape(top)}. ${meaning(top)}${shown}`;
-  return [`## ${title}\n`, `${about}\n`, ...(lines.length > 0 ? [`${lines.join('\n')}\n`] : [])].join('\n');
+  return [...fields.slice(1).map(line), ...rules];
 }
 
 function line(field: Field): string {
