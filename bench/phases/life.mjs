@@ -1,7 +1,12 @@
 // What befalls custom resources that exist: nothing, a restart, and changes by users and others.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { byKind, beyondWatching, writes } from '../support/audit.mjs';
 import { Bench } from '../support/bench.mjs';
+import { ours } from '../support/operators.mjs';
+import { residentMiB } from '../support/process.mjs';
 import { until } from '../support/util.mjs';
 import { liveBurst } from './bursts.mjs';
 import { drift, hot, update } from './changes.mjs';
@@ -52,7 +57,39 @@ export async function restartOverMany(figures, options, operator) {
   bench.operator = operator;
   try {
     await restart(bench, await liveBurst(bench, 0));
+    if (operator !== ours) return;
+    await bench.withoutController();
+    await diffAll(bench, 'none would change', ['--kinds', 'appservice']);
+    await diffAll(bench, 'all Deployments would', ['--config', NEXT_VERSION]);
   } finally {
     await bench.stop();
   }
+}
+
+const NEXT_VERSION = fileURLToPath(
+  new URL('../../test/support/kinds/next-version.config.mjs', import.meta.url),
+);
+const COMMAND = fileURLToPath(new URL('../../lib/bundle/reconstruct.mjs', import.meta.url));
+
+/** What a version would change of all that is live: the command from its start to its end. */
+async function diffAll(bench, what, args) {
+  const { sandbox, user } = bench.cluster;
+  const mark = bench.audit.mark();
+  const began = performance.now();
+  const access = ['--kubeconfig', sandbox.kubeconfig(user)];
+  const diff = spawn(process.execPath, [COMMAND, 'diff', '--all', '-A', ...access, ...args], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  let peak = 0;
+  const sampling = setInterval(() => {
+    const now = residentMiB(diff.pid).peak;
+    if (now > peak) peak = now;
+  }, 200);
+  const [code] = await once(diff, 'exit');
+  clearInterval(sampling);
+  if (code > 1) throw new Error(`diff ended with ${code}`);
+  const phase = `diff --all of ${bench.count}: ${what}`;
+  bench.note(phase, 'until it is there', (performance.now() - began) / 1000, 's', 60);
+  bench.note(phase, 'requests', byKind(beyondWatching(bench.audit.since(mark))));
+  bench.note(phase, 'peak RSS', peak, 'MiB');
 }

@@ -120,11 +120,19 @@ function diffCommand(): Command {
   const command = new Command('diff')
     .summary('show what custom resources would change in the cluster')
     .description(
-      'Shows what would change in the cluster if these custom resources were applied and the controller had acted. ' +
-        'Nothing is written. Exit code 0: nothing would change, 1: something would.',
+      'Shows what would change in the cluster if these custom resources were applied and the controller had acted; of ' +
+        'live ones, what this version of the kinds would change. Nothing is written. ' +
+        'Exit code 0: nothing would change, 1: something would.',
     )
-    .argument('<source...>', SOURCES)
-    .addOption(outputFormat())
+    .argument('[source...]', `${SOURCES}; or live custom resources, as KIND NAME... or KIND/NAME...`)
+    .option(
+      '--all',
+      'all that is live in the namespace, of every kind or of KIND: the same changes are counted',
+    )
+    .addOption(allNamespaces('all that is live in every namespace'))
+    .addOption(selectorOption('all that is live'))
+    .option('--details <number>', 'with --all: so many objects are shown in full', count)
+    .addOption(outputFormat('text', 'json', 'yaml'))
     .action(lazily(async () => (await import('./diff.js')).runDiff));
   return withOptions(
     command,
@@ -165,11 +173,15 @@ function statusCommand(): Command {
       'Shows the status of custom resources, with their children down to the pods, and their last events. Nothing is ' +
         'written. Exit code 0, also where something is not ready: scripts use "kubectl wait".',
     )
-    .argument('[KIND/NAME]', 'one custom resource, as in appservice/web (default: all of every kind)')
+    .argument(
+      '[target...]',
+      'KIND, KIND NAME... or KIND/NAME..., as for kubectl (default: all of every kind)',
+    )
     .option('-n, --namespace <name>', "default: the context's", namespace)
-    .addOption(new Option('-A, --all-namespaces', 'in every namespace').conflicts('namespace'))
+    .addOption(allNamespaces('in every namespace'))
+    .addOption(selectorOption('those'))
     .option('-w, --watch', 'show what changes, until interrupted')
-    .addOption(outputFormat())
+    .addOption(outputFormat('text', 'wide', 'json', 'yaml', 'name'))
     .action(lazily(async () => (await import('./status.js')).runStatus));
   return withOptions(command, KUBECONFIG, CONTEXT, CONFIG, KINDS);
 }
@@ -343,10 +355,16 @@ function lazily<A extends unknown[]>(
   return async (...args) => (await load())(...args);
 }
 
-function outputFormat(): Option {
-  return new Option('-o, --output <format>', 'for people or for programs')
-    .choices(['text', 'json'])
-    .default('text');
+function outputFormat(...formats: readonly string[]): Option {
+  return new Option('-o, --output <format>', 'for people or for programs').choices(formats).default('text');
+}
+
+function allNamespaces(description: string): Option {
+  return new Option('-A, --all-namespaces', description).conflicts('namespace');
+}
+
+function selectorOption(those: string): Option {
+  return new Option('-l, --selector <selector>', `${those} with these labels, as in app=web,tier!=test`);
 }
 
 export function kindOptions(): Option[] {
@@ -393,6 +411,11 @@ function secretName(value: string): string {
 
 function positiveInteger(value: string): number {
   if (!/^[1-9]\d{0,5}$/.test(value)) throw new InvalidArgumentError('Write a whole number, 1 or more.');
+  return Number(value);
+}
+
+function count(value: string): number {
+  if (!/^\d{1,6}$/.test(value)) throw new InvalidArgumentError('Write a whole number, 0 or more.');
   return Number(value);
 }
 

@@ -1,5 +1,6 @@
 import { styleText } from 'node:util';
 import { isMap } from '../contract/object.js';
+import { writeYaml } from '../contract/yaml.js';
 
 /** Writes to standard output. A reader may stop early, as `head` does; that is no failure. */
 export async function print(text: string): Promise<void> {
@@ -44,4 +45,30 @@ export function plainAll<T>(data: T): T {
     return Object.fromEntries(Object.entries(value).map(([name, each]) => [plain(name), plained(each)]));
   };
   return plained(data) as T;
+}
+
+/** Renders a document for programs. */
+export function documentText(document: object, format: 'json' | 'yaml'): string {
+  return format === 'json' ? `${JSON.stringify(document, undefined, 2)}\n` : writeYaml(document);
+}
+
+const PROGRESS_AFTER_MILLISECONDS = 2_000;
+const PROGRESS_EVERY_MILLISECONDS = 500;
+
+/** Shows on a terminal how far long work is, in a line on stderr that goes once it is done. */
+export function showProgress(stream = process.stderr, now = () => performance.now()) {
+  let next = now() + PROGRESS_AFTER_MILLISECONDS;
+  let isShown = false;
+  return {
+    update: (done: number, total: number | undefined): void => {
+      if (!stream.isTTY || now() < next) return;
+      next = now() + PROGRESS_EVERY_MILLISECONDS;
+      isShown = true;
+      const of = total === undefined ? '' : ` of ${total.toLocaleString('en')}`;
+      stream.write(`\r${done.toLocaleString('en')}${of} compared\u001b[K`);
+    },
+    end: (): void => {
+      if (isShown) stream.write('\r\u001b[K');
+    },
+  };
 }

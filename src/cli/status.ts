@@ -1,43 +1,49 @@
-import type { Kind } from '../contract/kind.js';
-import { suggest } from '../contract/suggest.js';
+import { groupKind } from '../contract/resource.js';
 import { Api } from '../engine/api.js';
 import { systemClock } from '../engine/clock.js';
-import { kindName } from '../install/names.js';
 import { withCluster } from './cluster.js';
 import type { SharedOptions } from './commands.js';
 import { loadKinds } from './config.js';
 import { CliError, untilInterrupted } from './exit.js';
-import { paint, print } from './output.js';
-import { follow, lister, look, refuseMissing } from './tree/model.js';
-import type { List, Target } from './tree/model.js';
+import { documentText, paint, print } from './output.js';
+import { noSuchResource, targetsOf } from './targets.js';
+import type { KindTarget } from './targets.js';
+import { follow, lister, look } from './tree/model.js';
+import type { List, ResourceStatus } from './tree/model.js';
 import { noneOf, textOf, watchText } from './tree/text.js';
 
 interface StatusOptions extends SharedOptions {
-  readonly output: 'text' | 'json';
+  readonly output: 'text' | 'wide' | 'json' | 'yaml' | 'name';
   readonly allNamespaces?: boolean;
+  readonly selector?: string;
   readonly watch?: boolean;
 }
 
 /** `reconstruct status`: shows custom resources with their children, pods and events. */
-export async function runStatus(text: string | undefined, options: StatusOptions): Promise<void> {
+export async function runStatus(words: readonly string[], options: StatusOptions): Promise<void> {
   const kinds = await loadKinds(options);
-  const targets = text === undefined ? kinds.map((kind) => ({ kind })) : [targetOf(text, kinds)];
-  const isJson = options.output === 'json';
-  const { isTTY, columns } = process.stdout;
-  const width = Math.max(isTTY ? columns : 80, 60);
+  const { output, selector, allNamespaces, watch = false } = options;
+  const targets = targetsOf(words, kinds, selector);
+  if (watch && (output === 'yaml' || output === 'name'))
+    throw new CliError(`--watch prints text or JSON: write -o json instead of -o ${output}`, 2);
+  const { stdout } = process;
+  const isWide = output === 'wide';
+  const size = () => ({ columns: isWide ? Infinity : Math.max(stdout.columns, 40), rows: stdout.rows });
   await withCluster(options, async (_, { transport, namespace }) => {
-    const where = options.allNamespaces ? undefined : (options.namespace ?? namespace);
-    const scope = { targets, namespace: where };
+    const where = allNamespaces ? undefined : (options.namespace ?? namespace);
+    const scope = { targets, namespace: where, selector };
     const api = new Api(transport);
     let isFirst = true;
     const lookAll = async (list: List) => {
       const document = await look(scope, list);
-      if (isFirst) await refuseMissing(scope, document, list);
+      const named = isFirst ? targets.filter(({ name }) => name !== undefined) : [];
+      const missing = named.find((target) => !document.resources.some((each) => isOf(target, each)));
+      if (missing) throw await noSuchResource(missing, where, list);
       isFirst = false;
       return document;
     };
-    if (options.watch) {
-      const show = watchText({ isJson, isTTY, width, paint });
+    if (watch) {
+      const show = watchText({ isJson: output === 'json', isWide, paint, ...(stdout.isTTY && { size }) });
       const watching = { api, clock: systemClock, look: lookAll };
       await untilInterrupted((signal) =>
         follow({
@@ -53,38 +59,21 @@ export async function runStatus(text: string | undefined, options: StatusOptions
     }
     const document = await lookAll(lister(api));
     const { resources, notes, unreadable = [] } = document;
-    if (isJson) await print(`${JSON.stringify(document, undefined, 2)}\n`);
-    else if (resources.length === 0 && unreadable.length > 0) throw new CliError(notes, 3);
-    else
-      await print(textOf(document, { now: new Date(), paint, width, none: noneOf(document, kinds, where) }));
+    if (output === 'json' || output === 'yaml') return print(documentText(document, output));
+    if (resources.length === 0 && unreadable.length > 0) throw new CliError(notes, 3);
+    if (output === 'name') return print(resources.map((each) => `${nameOf(each)}\n`).join(''));
+    const asked = targets.map(({ kind }) => kind);
+    const none = noneOf(document, asked, where);
+    const width = stdout.isTTY || isWide ? size().columns : 80;
+    await print(textOf(document, { now: new Date(), paint, width, none, isWide }));
   });
 }
 
-/**
- * Reads `KIND/NAME`, where the kind is named as for `kubectl`: by kind, plural, singular or short name, with or without
- * its group.
- * @throws CliError with exit code 2 where it can't be read, or there is no such kind
- */
-export function targetOf(text: string, kinds: readonly Kind[]): Target {
-  const [named = '', name, ...rest] = text.split('/');
-  if (named === '' || name === undefined || name === '' || rest.length > 0)
-    throw new CliError(`${text}: write KIND/NAME, as in ${kinds[0]?.name ?? 'appservice'}/web`, 2);
-  const found = kinds.filter((kind) => namesOf(kind).includes(named.toLowerCase()));
-  const [kind] = found;
-  if (kind && found.length === 1) return { kind, name };
-  if (kind) {
-    const full = found.map((one) => `${kindName(one)}/${name}`).join(' or ');
-    throw new CliError(`${text}: several kinds are called ${named}; write ${full}`, 2);
-  }
-  const short = kinds.flatMap(namesOf).filter((each) => !each.includes('.'));
-  const near = suggest(named, short);
-  const remedy =
-    near === undefined ? `the kinds are ${kinds.map(kindName).join(', ')}` : `did you mean ${near}?`;
-  throw new CliError(`${text}: there is no kind ${named}; ${remedy}`, 2);
+function isOf({ kind, name }: KindTarget, resource: ResourceStatus): boolean {
+  return groupKind(kind.type) === groupKind(resource) && name === resource.name;
 }
 
-function namesOf({ crd: { spec } }: Kind): string[] {
-  const { kind, plural, singular = kind, shortNames = [] } = spec.names;
-  const names = [kind, plural, singular, ...shortNames].map((name) => name.toLowerCase());
-  return names.flatMap((name) => [name, `${name}.${spec.group}`]);
+/** As `kubectl -o name` has it: `appservice.kosmos.io/web`. */
+function nameOf(resource: ResourceStatus): string {
+  return `${groupKind(resource).toLowerCase()}/${resource.name}`;
 }

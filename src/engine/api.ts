@@ -35,6 +35,8 @@ export interface ListPage {
   readonly resourceVersion: string;
   /** Asks for the next page; absent on the last. */
   readonly continueToken?: string;
+  /** Objects on the pages after this one. @default - unknown, as with a selector, or none */
+  readonly remaining?: number;
 }
 
 export interface ApplyOptions {
@@ -85,7 +87,7 @@ export class Api {
       ...(signal && { signal }),
     });
     const { metadata, items } = body as {
-      metadata: { resourceVersion: string; continue?: string };
+      metadata: { resourceVersion: string; continue?: string; remainingItemCount?: number };
       items: AnyObject[] | null;
     };
     const { apiVersion, kind } = scope.type;
@@ -94,6 +96,7 @@ export class Api {
       items: (items ?? []).map((item) => ({ ...item, apiVersion, kind })),
       resourceVersion: metadata.resourceVersion,
       ...(metadata.continue && { continueToken: metadata.continue }),
+      ...(metadata.remainingItemCount !== undefined && { remaining: metadata.remainingItemCount }),
     };
   }
 

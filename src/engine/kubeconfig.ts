@@ -159,6 +159,11 @@ export function loadKubeconfig(options: KubeconfigOptions = {}): ClusterAccess {
   };
 }
 
+/** Returns the names of all contexts. @throws OperatorError `InvalidInput` as `loadKubeconfig` */
+export function contextsOf({ kubeconfig, env = process.env }: KubeconfigOptions = {}): string[] {
+  return [...merge(filesOf(kubeconfig, env, env.HOME ?? env.USERPROFILE)).context.keys()];
+}
+
 function filesOf(kubeconfig: string | undefined, env: NodeJS.ProcessEnv, home: string | undefined): string[] {
   if (kubeconfig !== undefined) {
     if (existsSync(kubeconfig)) return [kubeconfig];

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { textOf as diffText } from '../../src/cli/diff.js';
+import { textOf as diffText } from '../../src/cli/diff/text.js';
 import { plain, plainAll } from '../../src/cli/output.js';
 import { textOf as statusText, watchText } from '../../src/cli/tree/text.js';
 import type { StatusDocument } from '../../src/cli/tree/model.js';
@@ -35,13 +35,14 @@ const document: StatusDocument = {
   ],
 };
 
+const size = () => ({ columns: 80, rows: 24 });
 const harmless = expect.not.stringMatching(/[\u0007\r\u001b\u009b]/) as string;
 
 test('nothing that status prints commands the terminal', () => {
   const now = new Date(0);
   expect(statusText(document, { now, paint })).toEqual(harmless);
-  for (const isTTY of [true, false]) {
-    const show = watchText({ isJson: false, isTTY, width: 80, paint });
+  for (const screen of [{}, { size }]) {
+    const show = watchText({ isJson: false, paint, ...screen });
     const texts = [show(document, now), show({ ...document, notes: [`again ${evil}`] }, now)];
     expect(texts.map((text) => text.replace('\u001b[H\u001b[J', ''))).toEqual([harmless, harmless]);
     expect(texts[1]).toContain(said);
@@ -51,13 +52,17 @@ test('nothing that status prints commands the terminal', () => {
 test('status --watch draws in place on a terminal, appends elsewhere, and has a document in a line for programs', () => {
   const calm: StatusDocument = { operators: [], notes: ['A note'], resources: [] };
   const text = 'Operator: none is installed in the cluster\n\nA note\n';
-  const shown = (isJson: boolean, isTTY: boolean): string[] => {
-    const show = watchText({ isJson, isTTY, width: 80, paint });
+  const shown = (isJson: boolean, rows?: number): string[] => {
+    const screen = rows === undefined ? {} : { size: () => ({ columns: 80, rows }) };
+    const show = watchText({ isJson, paint, ...screen });
     return [show(calm, new Date(0)), show(calm, new Date(0))];
   };
-  expect(shown(false, true)).toEqual([`\u001b[H\u001b[J${text}`, `\u001b[H\u001b[J${text}`]);
-  expect(shown(false, false)).toEqual([text, '']);
-  expect(shown(true, true)).toEqual(['{"operators":[],"notes":["A note"],"resources":[]}\n', '']);
+  expect(shown(false, 24)).toEqual([`\u001b[H\u001b[J${text}`, `\u001b[H\u001b[J${text}`]);
+  const cut =
+    'Operator: none is installed in the cluster\n... and 2 more lines, for which the window is too low';
+  expect(shown(false, 2)[1]).toBe(`\u001b[H\u001b[J${cut}`);
+  expect(shown(false)).toEqual([text, '']);
+  expect(shown(true, 24)).toEqual(['{"operators":[],"notes":["A note"],"resources":[]}\n', '']);
 });
 
 test('nothing that diff prints commands the terminal', () => {

@@ -1,10 +1,17 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { repoFolder } from '../../sandbox/paths.js';
+import { appService } from '../../src/kinds/app-service/kind.js';
+import { builtInKinds } from '../../src/kinds/index.js';
 import { LOG_LEVELS } from '../../src/telemetry/logger.js';
+import { installCrd } from '../support/cluster.js';
+import { openCluster } from '../support/test-clusters.js';
 
 const root = repoFolder();
 const command = join(root, 'lib/cli/main.js');
@@ -39,6 +46,12 @@ describe('the words that may follow', () => {
     [['run', '--log-level', '='], LOG_LEVELS.map((level) => `--log-level=${level}`)],
     [['run', '--log-level', 'info', '--log-f'], ['--log-format']],
     [['synth', 'a'], [':file']],
+    [
+      ['diff', 'a'],
+      ['appservice', ':file'],
+    ],
+    [['status', ''], builtInKinds.map(({ name }) => name)],
+    [['run', '--kinds', 'appservice,job'], ['appservice,jobwatcher']],
     [['synth', '-o', 'a'], [':folder']],
     [['run', '--config=a'], [':file']],
     [['run', '--workers', ''], []],
@@ -53,6 +66,63 @@ describe('the words that may follow', () => {
   });
 });
 
+describe('what the cluster has', () => {
+  const cluster = openCluster();
+  let namespace: string;
+  let access: readonly string[];
+  beforeAll(async () => {
+    await installCrd(cluster, appService);
+    namespace = await cluster.makeNamespace('completion');
+    const { apiVersion, kind } = appService.type;
+    for (const name of ['web', 'worker', 'api']) {
+      const cr = {
+        apiVersion,
+        kind,
+        metadata: { name, namespace },
+        spec: { size: 0, image: 'example.com/web:1' },
+      };
+      await cluster.create(appService.type, cr);
+    }
+    access = ['--kubeconfig', cluster.sandbox.adminKubeconfig];
+  });
+
+  test('is completed: names, namespaces and contexts', () => {
+    const inside = ['-n', namespace];
+    expect(completed('status', ...access, ...inside, 'appsvc', 'w')).toEqual(['web', 'worker']);
+    expect(completed('status', ...access, ...inside, 'appsvc', 'web', 'w')).toEqual(['worker']);
+    expect(completed('diff', ...access, ...inside, 'appsvc/a')).toEqual(['appsvc/api', ':file']);
+    expect(completed('status', ...access, '-n', namespace.slice(0, -1))).toEqual([namespace]);
+    expect(completed('run', ...access, `--watch-namespace=default,${namespace}`)).toEqual([
+      `--watch-namespace=default,${namespace}`,
+    ]);
+    expect(completed('status', ...access, '--context', '')).toHaveLength(1);
+  });
+
+  test('is left out in silence where it may not be asked, or there is no answer in time', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    const silent = join(folder, 'silent');
+    const { port } = server.address() as AddressInfo;
+    const url = `http://127.0.0.1:${port}`;
+    const named = (kind: string, content: object) => ({ [`${kind}s`]: [{ name: 'one', [kind]: content }] });
+    const parts = [
+      named('cluster', { server: url }),
+      named('context', { cluster: 'one', user: 'one' }),
+      named('user', {}),
+    ];
+    writeFileSync(silent, JSON.stringify(Object.assign({ 'current-context': 'one' }, ...parts)));
+    for (const kubeconfig of ['/nowhere', silent]) {
+      const { status, stdout, stderr } = spawnSync(
+        process.execPath,
+        [command, 'complete', '--', 'status', '--kubeconfig', kubeconfig, 'appsvc', ''],
+        { encoding: 'utf8', timeout: 20_000 },
+      );
+      expect([status, stdout, stderr]).toEqual([0, '', '']);
+    }
+  });
+});
+
 /** Keys that a user types, with `→` for the one that completes, and the arguments that the command then gets. */
 const typed: readonly (readonly [string, readonly string[]])[] = [
   ['reconstruct compl→', ['completion']],
@@ -62,6 +132,11 @@ const typed: readonly (readonly [string, readonly string[]])[] = [
   ['reconstruct synth gree→', ['synth', 'greenhouse/']],
   ['reconstruct synth --output gre→', ['synth', '--output', 'greenhouse/']],
   ['reconstruct run --config=gar→', ['run', '--config=garden.yaml']],
+  ['reconstruct diff gar→', ['diff', 'garden.yaml']],
+  ['reconstruct status jobw→old', ['status', 'jobwatcher', 'old']],
+  ['npx reconstruct compl→', ['reconstruct', 'completion']],
+  ['npx cdk8s-reconstruct run --log-l→deb→', ['cdk8s-reconstruct', 'run', '--log-level', 'debug']],
+  ['npx gar→', ['garden.yaml']],
 ];
 
 let folder: string;
@@ -75,6 +150,9 @@ beforeAll(() => {
 if [ "$1" = complete ]; then exec '${process.execPath}' '${command}' "$@"; fi
 printf '<%s>' "$@"; echo\n`;
   writeFileSync(join(folder, 'bin/reconstruct'), program, { mode: 0o755 });
+  writeFileSync(join(folder, 'bin/npx'), `#!/bin/sh\nprintf '<%s>' "$@"; echo\n`, { mode: 0o755 });
+  mkdirSync(join(folder, 'node_modules/.bin'), { recursive: true });
+  symlinkSync(join(folder, 'bin/reconstruct'), join(folder, 'node_modules/.bin/reconstruct'));
   writeFileSync(join(folder, 'rc'), `PS1=''\n${print('completion', 'bash')}`);
 });
 afterAll(() => {

@@ -1,8 +1,11 @@
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
 import type { AuditEntry } from '../../sandbox/audit.js';
+import { repoFolder } from '../../sandbox/paths.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import { eventually } from '../support/cluster.js';
+import { accountKubeconfig, eventually } from '../support/cluster.js';
+import { Reconstruct } from '../support/commands.js';
 import { startController } from '../support/operator.js';
 import type { RunningController } from '../support/operator.js';
 import { requestsFromNowOn, settled, summary, writes } from '../support/requests.js';
@@ -96,6 +99,38 @@ test('a restart over them writes nothing', async () => {
   const sent = (await requests()).map(summary);
   expect(sent.filter((request) => !/^watch .* 200$/.test(request))).toEqual([]);
   expect(sent, sent.join('\n')).toHaveLength(types.length);
+});
+
+test('what a version would change of them costs one request for each object that would change, and none for others', async () => {
+  const differ = new Reconstruct('diff', await accountKubeconfig(cluster, user), [
+    '--all',
+    '-n',
+    apps.namespace,
+  ]);
+  const requests = await requestsFromNowOn(cluster, user);
+  const same = await differ.run('--kinds', 'appservice');
+  expect(same, same.stderr).toMatchObject({ code: 0, stdout: `${count} AppService compared: no changes\n` });
+  const asked = (await requests()).map(({ verb }) => verb);
+  expect(asked.filter((verb) => verb !== 'list' && verb !== 'get')).toEqual([]);
+  // Far fewer than there are objects.
+  expect(asked.length).toBeLessThan(count / 4);
+
+  const next = join(repoFolder(), 'test/support/kinds/next-version.config.mjs');
+  const later = await requestsFromNowOn(cluster, user);
+  const { code, stdout, stderr } = await differ.run('--config', next);
+  expect([code, stdout], stderr).toEqual([
+    1,
+    `${count} AppService compared: ${count} to change
+
+Deployment: .spec.template.spec.containers[].imagePullPolicy changed in ${count} of ${count}
+  e.g. ${['web-0', 'web-1', 'web-10'].map((name) => `${apps.namespace}/${name}`).join(', ')}; pods are replaced
+- IfNotPresent
++ Always
+`,
+  ]);
+  const verbs = (await later()).map(({ verb }) => verb);
+  expect(verbs.filter((verb) => verb === 'patch')).toHaveLength(count);
+  expect(verbs.length - count).toBeLessThan(count / 4);
 });
 
 test('idle over them, it sends no request for 60 s', async () => {

@@ -7,7 +7,6 @@ import type { ChildType } from '../../contract/owned-children.js';
 import { childReadiness } from '../../contract/readiness.js';
 import { groupKind, resourceType } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
-import { suggest } from '../../contract/suggest.js';
 import { ApiError, classify } from '../../engine/api-error.js';
 import type { Api, Scope } from '../../engine/api.js';
 import { sleep } from '../../engine/clock.js';
@@ -16,7 +15,6 @@ import { podTrouble } from '../../kinds/app-service/pods.js';
 import type { JobWatcherStatus } from '../../kinds/job-watcher/spec.js';
 import type { StreamIngressStatus } from '../../kinds/stream-ingress/spec.js';
 import { notInstalled } from '../cluster.js';
-import { CliError } from '../exit.js';
 import { operatorsFor } from '../operators.js';
 
 /** Custom resources with their children, pods and events; as JSON, it is printed as it is. */
@@ -90,6 +88,8 @@ export interface PodStatus extends ObjectStatus {
   readonly readyContainers: number;
   readonly containers: number;
   readonly restarts: number;
+  /** @default - it isn't scheduled */
+  readonly node?: string;
   /** The phase, as `Running`, or the reason of a container that is stuck. */
   readonly state: string;
   /** Why it is stuck. @default - it isn't */
@@ -231,7 +231,10 @@ type PodObjectStatus = Partial<Record<'phase' | 'reason' | 'message', string>> &
 
 function podStatus(pod: AnyObject): PodStatus {
   const status = (pod.status ?? {}) as PodObjectStatus;
-  const { containers = [] } = (pod.spec ?? {}) as { readonly containers?: readonly unknown[] };
+  const { containers = [], nodeName: node } = (pod.spec ?? {}) as {
+    readonly containers?: readonly unknown[];
+    readonly nodeName?: string;
+  };
   const trouble = podTrouble(pod);
   const known = status.containerStatuses ?? [];
   const message = trouble?.message ?? (status.phase === 'Failed' ? status.message : undefined);
@@ -242,6 +245,7 @@ function podStatus(pod: AnyObject): PodStatus {
     readyContainers: known.filter(({ ready }) => ready).length,
     containers: Math.max(containers.length, known.length),
     restarts: known.reduce((sum, { restartCount = 0 }) => sum + restartCount, 0),
+    ...(node !== undefined && { node }),
     state: pod.metadata.deletionTimestamp ? 'Terminating' : state,
     ...(message !== undefined && { message }),
   };
@@ -316,6 +320,8 @@ export interface Target {
 interface TreeScope {
   readonly targets: readonly Target[];
   readonly namespace?: string | undefined;
+  /** Label selector of the custom resources. @default - all */
+  readonly selector?: string | undefined;
   /** Looks for the operators that are responsible, too. @default true */
   readonly operators?: boolean;
 }
@@ -344,25 +350,6 @@ export async function look(scope: TreeScope, list: List): Promise<StatusDocument
       throw notInstalled(scope.targets.map(({ kind }) => kind.type.kind));
     throw classify(error, 'Look for custom resources');
   });
-}
-
-/** @throws CliError with exit code 2 and similar names, where there is no custom resource of the name that was asked for */
-export async function refuseMissing(
-  { targets: [target], namespace }: TreeScope,
-  { resources }: StatusDocument,
-  list: List,
-): Promise<void> {
-  if (target?.name === undefined || resources.length > 0) return;
-  const { type } = target.kind;
-  const where = type.namespaced ? namespace : undefined;
-  const names = (await list(scopeOf({ type, namespace: where }))).map(({ metadata }) => metadata.name);
-  const near = suggest(target.name, names);
-  const known = names.slice(0, 10).join(', ') || 'none';
-  throw new CliError(
-    `There is no ${type.kind} ${objectKey(where, target.name)}` +
-      (near === undefined ? `; there are ${known}` : `; did you mean ${near}?`),
-    2,
-  );
 }
 
 const POLL_MILLISECONDS = 1_000;
@@ -423,7 +410,7 @@ export async function collect(scope: TreeScope, list: List, now: Date): Promise<
     const { type } = target.kind;
     const namespace = type.namespaced ? scope.namespace : undefined;
     try {
-      const crs = await list(scopeOf({ type, namespace, name: target.name }));
+      const crs = await list(scopeOf({ type, namespace, name: target.name, selector: scope.selector }));
       const keyOf = ({ metadata }: AnyObject): string => objectKey(metadata.namespace, metadata.name);
       found.push({ target, crs: [...crs].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)) });
     } catch (error) {
@@ -538,7 +525,7 @@ function eventsOf(
   });
 }
 
-function scopeOf(scope: { readonly [Name in keyof Scope]: Scope[Name] | undefined }): Scope {
+export function scopeOf(scope: { readonly [Name in keyof Scope]: Scope[Name] | undefined }): Scope {
   return Object.fromEntries(
     Object.entries(scope).filter(([, value]) => value !== undefined),
   ) as unknown as Scope;

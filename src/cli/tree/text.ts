@@ -18,15 +18,20 @@ interface TextProps {
   /** Characters in a line. @default 80 */
   readonly width?: number;
   readonly none?: string;
+  /** Shows the nodes of pods, too. @default false */
+  readonly isWide?: boolean;
 }
 
 /** Renders a document for people: a tree of each custom resource, then the operators and notes. */
-export function textOf(document: StatusDocument, { now, paint, width = 80, none }: TextProps): string {
+export function textOf(
+  document: StatusDocument,
+  { now, paint, width = 80, none, isWide = false }: TextProps,
+): string {
   const { operators, resources, notes } = plainAll(document);
   const painted = (color: Color | undefined, lines: readonly string[]): readonly string[] =>
     color === undefined ? lines : lines.map((line) => paint(color, line));
-  const trees = resources.map((resource) => rowsOf(resourceNode(resource, now)));
-  const first = nameWidth(trees.flat(), width);
+  const trees = resources.map((resource) => rowsOf(resourceNode(resource, now, isWide)));
+  const first = nameWidth(trees.flat(), now, width);
   const parts = resources.map((resource, index) => [
     ...(trees[index] ?? []).flatMap((row) => painted(row.color, rowLines(row, now, first, width))),
     ...(resource.events.length > 0 ? [paint('dim', '  Events')] : []),
@@ -36,11 +41,11 @@ export function textOf(document: StatusDocument, { now, paint, width = 80, none 
     ...resource.notes.flatMap((note) =>
       painted(
         'yellow',
-        wrap(note, width - 2).map((line) => `  ${line}`),
+        hanging(note, width - 2).map((line) => `  ${line}`),
       ),
     ),
   ]);
-  const states = operatorLines(operators).flatMap(([, line]) => wrap(line, width));
+  const states = operatorLines(operators).flatMap(([, line]) => hanging(line, width));
   const all = [
     ...parts,
     ...(resources.length === 0 && none !== undefined ? [wrap(none, width)] : []),
@@ -77,12 +82,12 @@ interface Node {
   readonly nodes: readonly Node[];
 }
 
-function resourceNode(resource: ResourceStatus, now: Date): Node {
+function resourceNode(resource: ResourceStatus, now: Date, isWide: boolean): Node {
   const { verdict, facts, children, created } = resource;
   const since = age(verdict.since, now);
   const isReady = verdict.word === 'Ready' && verdict.current;
   return {
-    ...{ name: describeRef(resource), created, nodes: children.map(childNode) },
+    ...{ name: describeRef(resource), created, nodes: children.map((child) => childNode(child, isWide)) },
     state: `${verdictText(resource)}${since && `, for ${since}`}`,
     details: [
       ...(isReady && !verdict.byChildren ? [] : [verdict.message]),
@@ -99,20 +104,21 @@ const PHASES = {
   stalled: { name: 'Stalled', color: 'red' },
 } as const;
 
-function childNode(child: ChildStatus): Node {
+function childNode(child: ChildStatus, isWide: boolean): Node {
   const { pods, phase, kind, name, created } = child;
   const text = childText(child);
   return {
-    ...{ name: `${kind} ${name}`, created, details: [], nodes: pods.map(podNode) },
+    ...{ name: `${kind} ${name}`, created, details: [], nodes: pods.map((pod) => podNode(pod, isWide)) },
     state: phase === 'ready' && text === 'is applied' ? 'Ready' : `${PHASES[phase].name}, ${text}`,
     color: PHASES[phase].color,
   };
 }
 
-function podNode(pod: PodStatus): Node {
-  const { name, created, ready, message } = pod;
+function podNode(pod: PodStatus, isWide: boolean): Node {
+  const { name, created, ready, message, node } = pod;
+  const where = isWide && node !== undefined ? `, on ${node}` : '';
   return {
-    ...{ name: `Pod ${name}`, created, state: podText(pod), nodes: [] },
+    ...{ name: `Pod ${name}`, created, state: podText(pod) + where, nodes: [] },
     details: message === undefined ? [] : [message],
     color: ready ? undefined : message === undefined ? 'yellow' : 'red',
   };
@@ -138,9 +144,10 @@ function rowsOf(node: Node, branch = '', indent = ''): Row[] {
 
 function eventLines({ at, count, reason, regarding, note }: EventStatus, now: Date, width: number): string[] {
   const often = count > 1 ? ` (${count} times)` : '';
+  const [head = '', ...rest] = hanging(`${reason}${often}: ${regarding.kind} ${regarding.name}`, width - 8);
   return [
-    `${age(at, now).padStart(6)}  ${reason}${often}: ${regarding.kind} ${regarding.name}`,
-    ...wrap(note, width - 10).map((line) => `          ${line}`),
+    `${age(at, now).padStart(6)}  ${head}`,
+    ...[...rest, ...wrap(note, width - 10).map((line) => `  ${line}`)].map((line) => `        ${line}`),
   ];
 }
 
@@ -148,11 +155,19 @@ const AGE_WIDTH = 5;
 /** Left to the last column at least: `0/1 CrashLoopBackOff` fits. */
 const STATE_WIDTH = 22;
 
-/** Returns the width of the first column. A name that is longer fills a line alone. */
-function nameWidth(rows: readonly Row[], width: number): number {
+/** So many rows decide on the width of the first column. */
+const MEASURED = 300;
+
+/** Returns the width of the first column by which the fewest lines are needed. A name that is longer fills a line alone. */
+function nameWidth(rows: readonly Row[], now: Date, width: number): number {
   const widest = width - AGE_WIDTH - STATE_WIDTH - 3;
-  const widths = rows.map(({ branch, name }) => branch.length + name.length);
-  return Math.max(...widths.filter((each) => each <= widest), 12);
+  const measured = rows.slice(0, MEASURED);
+  const widths = measured.map(({ branch, name }) => branch.length + name.length);
+  const candidates = [...new Set([...widths.filter((each) => each <= widest), 12])].sort((a, b) => b - a);
+  const lines = (first: number): number =>
+    measured.reduce((sum, row) => sum + rowLines(row, now, first, width).length, 0);
+  const needed = candidates.map(lines);
+  return candidates[needed.indexOf(Math.min(...needed))] ?? 12;
 }
 
 function rowLines(row: Row, now: Date, first: number, width: number): string[] {
@@ -165,7 +180,7 @@ function rowLines(row: Row, now: Date, first: number, width: number): string[] {
       ? `${(isShort ? label : below).padEnd(first)} ${middle}${text}`
       : `${below.padEnd(first)} ${' '.repeat(middle.length)}${text}`,
   );
-  const lines = details.flatMap((detail) => wrap(detail, width - below.length - 2));
+  const lines = details.flatMap((detail) => hanging(detail, width - below.length - 2));
   return [...(isShort ? [] : [label]), ...states, ...lines.map((text) => `${below}  ${text}`)];
 }
 
@@ -180,6 +195,12 @@ function wrap(text: string, width: number): string[] {
     } else line = line === '' ? word : `${line} ${word}`;
   }
   return [...lines, line];
+}
+
+/** Breaks a text at spaces; the lines after the first are indented. */
+function hanging(text: string, width: number): string[] {
+  const [first = '', ...rest] = wrap(text, width);
+  return rest.length === 0 ? [first] : [first, ...wrap(rest.join(' '), width - 2).map((line) => `  ${line}`)];
 }
 
 /** Returns how long ago a time is, as `45s`, `3m`, `2h` or `4d`; empty where it is unknown. */
@@ -214,11 +235,15 @@ function resourceLines(resource: ResourceStatus): Line[] {
     resourceLine(resource),
     ...facts.map(({ name: fact, text }): Line => [`fact ${uid} ${fact}`, `${name}: ${fact}: ${text}`]),
     ...children.flatMap((child) => [childLine(child), ...child.pods.map(podLine)]),
-    ...byTime.map(({ regarding, type, reason, note, at }): Line => {
+    ...byTime.map(({ regarding, type, reason, note, count }): Line => {
       const subject = `${regarding.kind} ${regarding.name}`;
-      // By its time, one that came again is new.
-      const key = `${EVENT}${subject} ${reason} ${note} ${at}`;
-      return [key, `Event of ${subject}: ${type} ${reason}: ${note}`];
+      // One that goes on and on is news the second time, the fourth, the eighth.
+      const doubled = Math.floor(Math.log2(Math.max(count, 1)));
+      const often = count > 1 ? ` (${count} times)` : '';
+      return [
+        `${EVENT}${subject} ${reason} ${doubled} ${note}`,
+        `Event of ${subject}: ${type} ${reason}${often}: ${note}`,
+      ];
     }),
     ...notes.map((note): Line => [`note ${uid} ${note}`, `${name}: ${note}`]),
   ];
@@ -276,7 +301,9 @@ export function newLines(
   now: ReadonlyMap<string, string>,
   gone = GONE,
 ): string[] {
-  const changed = [...now].filter(([key, text]) => before.get(key) !== text).map(([, text]) => text);
+  const isNews = ([key, text]: Line): boolean =>
+    key.startsWith(EVENT) ? !before.has(key) : before.get(key) !== text;
+  const changed = [...now].filter(isNews).map(([, text]) => text);
   const lost = [...before].flatMap(([key, text]) => {
     const isResource = key.startsWith(RESOURCE);
     if (now.has(key) || !(isResource || key.startsWith(OBJECT))) return [];
@@ -308,8 +335,10 @@ function podText({ readyContainers, containers, state, restarts }: PodStatus): s
 
 interface WatchProps {
   readonly isJson: boolean;
-  readonly isTTY: boolean;
-  readonly width: number;
+  /** See `TextProps.isWide`. @default false */
+  readonly isWide?: boolean;
+  /** The size of the terminal, as it is now. @default - it is none */
+  readonly size?: () => { readonly columns: number; readonly rows: number };
   readonly paint: Paint;
 }
 
@@ -320,16 +349,27 @@ const HOME = '\u001b[H\u001b[J';
  * Returns a function that renders what is new in each document: on a terminal the trees in place, elsewhere lines, as JSON a
  * line for each document that differs.
  */
-export function watchText({ isJson, isTTY, width, paint }: WatchProps) {
+export function watchText({ isJson, isWide = false, size, paint }: WatchProps) {
   let last: string | undefined;
   const newsOf = lineNews();
   return (document: StatusDocument, now: Date): string => {
     const before = last;
     last = `${JSON.stringify(document)}\n`;
     if (isJson) return last === before ? '' : last;
-    if (isTTY) return HOME + textOf(document, { now, paint, width });
+    if (size)
+      return HOME + fitted(textOf(document, { now, paint, width: size().columns, isWide }), size().rows);
     const news = newsOf(document);
-    if (before === undefined) return textOf(document, { now, paint });
+    if (before === undefined) return textOf(document, { now, paint, isWide });
     return news.map((line) => `${rfc3339Seconds(now)} ${plain(line)}\n`).join('');
   };
+}
+
+/** Cuts what doesn't fit on the screen: scrolled, it couldn't be written over. */
+function fitted(text: string, rows: number): string {
+  const lines = text.trimEnd().split('\n');
+  if (lines.length < rows) return text;
+  const left = lines.length - rows + 1;
+  return [...lines.slice(0, rows - 1), `... and ${left} more lines, for which the window is too low`].join(
+    '\n',
+  );
 }

@@ -2,11 +2,12 @@ import { isDeepStrictEqual } from 'node:util';
 import type { FieldConflict } from '../../contract/change.js';
 import { OperatorError } from '../../contract/error.js';
 import { isHashAnnotation } from '../../contract/names.js';
-import { objectId } from '../../contract/object.js';
+import { canonicalJson, objectId } from '../../contract/object.js';
 import type { AnyObject, OwnerReference } from '../../contract/object.js';
 import type { ResourceType } from '../../contract/resource.js';
 import { ApiError } from '../api-error.js';
 import { Api, APPLY } from '../api.js';
+import { isAppliedBy, managedFieldsOf } from '../managed-fields.js';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../transport.js';
 
 /** Reason of a request that would delete: the object has to go before it is created again. */
@@ -35,6 +36,8 @@ export interface DryRunProps {
    * @default false
    */
   readonly blocking?: boolean;
+  /** Keeps what lists show, whole, so that it isn't read again one by one. @default false */
+  readonly keepsLists?: boolean;
 }
 
 /**
@@ -49,6 +52,8 @@ export interface DryRunProps {
 export class DryRun implements Transport {
   /** The last apply of each object, by `objectId`. */
   readonly tried = new Map<string, Tried>();
+  /** Items of lists, by path. */
+  private readonly listed = new Map<string, AnyObject>();
 
   constructor(
     private readonly wire: Transport,
@@ -60,7 +65,13 @@ export class DryRun implements Transport {
   }
 
   async request(req: ApiRequest): Promise<ApiResponse> {
-    if (req.method === 'GET') return this.wire.request(req);
+    if (req.method === 'GET') {
+      const answer = await this.wire.request(req);
+      const isList = this.props.keepsLists && answer.status === 200 && req.query?.limit !== undefined;
+      const { items } = (isList ? answer.body : {}) as { readonly items?: readonly AnyObject[] | null };
+      for (const item of items ?? []) this.listed.set(`${req.path}/${item.metadata.name}`, item);
+      return answer;
+    }
     if (req.method === 'DELETE')
       throw new OperatorError({ reason: WOULD_DELETE, message: 'It would be deleted and created again' });
     const isWhole = req.contentType === APPLY || req.method === 'POST';
@@ -86,7 +97,7 @@ export class DryRun implements Transport {
     this.tried.set(objectId(body), {
       ...(live && { before: live }),
       after,
-      takes: changes ? await this.takes(req) : [],
+      takes: changes && othersLose(live, after, req.query) ? await this.takes(req) : [],
     });
     return answer;
   }
@@ -97,12 +108,19 @@ export class DryRun implements Transport {
    */
   private async tryOn(req: ApiRequest): Promise<{ readonly answer: ApiResponse; readonly live?: AnyObject }> {
     for (let looks = 1; ; looks++) {
-      const before = await this.wire.request({ method: 'GET', path: req.path });
-      const live = before.status === 200 ? (before.body as AnyObject) : undefined;
+      const listed = looks === 1 ? this.listed.get(decodeURIComponent(req.path)) : undefined;
+      const { apiVersion, kind } = req.body as AnyObject;
+      // The items of a list don't carry their type.
+      const live = listed ? { ...listed, apiVersion, kind } : await this.look(req.path);
       const answer = await this.try(req);
       if (looks === MOST_LOOKS || answer.status > 299 || !isOvertaken(live, answer))
         return { answer, ...(live && { live }) };
     }
+  }
+
+  private async look(path: string): Promise<AnyObject | undefined> {
+    const { status, body } = await this.wire.request({ method: 'GET', path });
+    return status === 200 ? (body as AnyObject) : undefined;
   }
 
   private async try(req: ApiRequest): Promise<ApiResponse> {
@@ -119,6 +137,18 @@ export class DryRun implements Transport {
     const unforced = await this.wire.request({ ...req, query: { ...req.query, force: 'false' } });
     return unforced.status === 409 ? new ApiError('Apply', unforced).conflicts : [];
   }
+}
+
+/** Reports whether an apply by force has taken anything out of the records of other managers. */
+function othersLose(before: AnyObject, after: AnyObject, query: ApiRequest['query']): boolean {
+  const owned = (object: AnyObject): Set<string> =>
+    new Set(
+      managedFieldsOf(object)
+        .filter((entry) => !isAppliedBy(query?.fieldManager ?? '', entry))
+        .map(({ time, ...entry }) => canonicalJson(entry)),
+    );
+  const left = owned(after);
+  return [...owned(before)].some((entry) => !left.has(entry));
 }
 
 function isOvertaken(live: AnyObject | undefined, { status, body }: ApiResponse): boolean {

@@ -28,6 +28,12 @@ export interface PlanningProps {
   readonly given?: readonly AnyObject[];
   /** The namespaces that the operator watches. @default - all */
   readonly namespaces?: readonly string[];
+  /**
+   * Selects all that the given custom resources own, by label: nothing else is listed of it. What lacks the label is still
+   * found by its name, where the plan applies it.
+   * @default - whole lists
+   */
+  readonly ownedSelector?: string;
 }
 
 /** A plan, and what it means in words. */
@@ -51,7 +57,7 @@ export class Planning {
   private readonly controller: Controller;
   private readonly time = new ServerTime(systemClock);
 
-  constructor({ controller, transport, given = [], namespaces }: PlanningProps) {
+  constructor({ controller, transport, given = [], namespaces, ownedSelector }: PlanningProps) {
     this.controller = controller;
     const { time } = this;
     this.api = new Api(transport, time);
@@ -61,6 +67,7 @@ export class Planning {
     this.contents = new Contents({
       ...{ api, watches: controller.watches, reader: this.reader, given },
       ...(namespaces && { namespaces }),
+      ...(ownedSelector !== undefined && { ownedSelector }),
     });
     const state = { clock: systemClock, lastApplies: new LastApplies(), metrics: new Metrics() };
     this.applier = new Applier({ api, ...state });
@@ -118,6 +125,8 @@ interface ContentsProps {
   readonly namespaces?: readonly string[];
   /** Custom resources as they would be, in place of those that are there. */
   readonly given: readonly AnyObject[];
+  /** See `PlanningProps.ownedSelector`. */
+  readonly ownedSelector?: string;
 }
 
 /**
@@ -141,6 +150,8 @@ class Contents {
   readonly has = (demand: Demand): boolean => {
     const watches = this.watchesFor(demand);
     if (isOne(demand, watches) && this.loaded.has(idOfObject(demand.type, demand.key))) return true;
+    if (this.isOwned(demand) && this.loaded.has(idOfOwned(demand.type, this.namespaceIn(demand))))
+      return true;
     return watches.every((watch) => this.scopes(demand, watch).every((scope) => this.isLoaded(scope)));
   };
 
@@ -159,8 +170,13 @@ class Contents {
     }
     for (const watch of watches)
       await this.whereServed(watch, async () => {
-        for (const scope of this.scopes(demand, watch)) await this.loadAll(scope, watch);
+        for (const scope of this.scopes(demand, watch))
+          await (this.isOwned(demand) ? this.loadOwned(scope, watch) : this.loadAll(scope, watch));
       });
+  }
+
+  private isOwned(demand: Demand): boolean {
+    return 'owner' in demand && this.props.ownedSelector !== undefined;
   }
 
   /** Returns none where no watch covers it, which the reader refuses. */
@@ -224,6 +240,17 @@ class Contents {
     this.loaded.add(idOfScope(scope));
   }
 
+  /** Adds what the selector selects to what is known: another list of the type may have been read for something else. */
+  private async loadOwned(scope: Scope, { selector }: Watch): Promise<void> {
+    const { type, namespace } = scope;
+    const all = [selector, this.props.ownedSelector].filter((each) => each !== undefined);
+    for (const object of await this.props.api.listAll({ ...scope, selector: all.join() })) {
+      this.props.reader.store(object).observed(object);
+      this.loaded.add(idOfObject(type, keyOf(object)));
+    }
+    this.loaded.add(idOfOwned(type, namespace));
+  }
+
   /** A user without the right to read a kind is refused before it is looked for, so that has to be asked apart. */
   private async isMissing(type: ResourceType, error: ApiError): Promise<boolean> {
     if (error.code !== 403) return error.kindNotServed;
@@ -275,6 +302,10 @@ function idOfObject(type: TypeRef, key: string): string {
 /** Of all namespaces, where none is named. */
 function idOfScope({ type, namespace = '', name = '' }: Scope): string {
   return `all ${groupKind(type)} ${namespace} ${name}`;
+}
+
+function idOfOwned(type: TypeRef, namespace = ''): string {
+  return `owned ${groupKind(type)} ${namespace}`;
 }
 
 function objectIdOf({ apiVersion, kind }: TypeRef, key: string): string {

@@ -83,6 +83,11 @@ export interface PreviewProps {
   readonly now: () => Date;
   /** See `DryRunProps.blocking`. @default false */
   readonly blocking?: boolean;
+  /**
+   * See `PlanningProps.ownedSelector`; what it selects is kept whole, and compared without being read one by one.
+   * @default - whole lists are read, and little of them is kept
+   */
+  readonly ownedSelector?: string;
 }
 
 /** Preview of one controller. */
@@ -94,11 +99,12 @@ export class ControllerPreview {
     private readonly controller: Controller,
     private readonly props: PreviewProps,
   ) {
-    const { transport, given, namespaces, blocking = false } = props;
-    this.dryRun = new DryRun(transport, { blocking });
+    const { transport, given, namespaces, blocking = false, ownedSelector } = props;
+    this.dryRun = new DryRun(transport, { blocking, keepsLists: ownedSelector !== undefined });
     this.planning = new Planning({
       ...{ controller, transport: this.dryRun, given: given.map(({ after }) => after) },
       ...(namespaces && { namespaces }),
+      ...(ownedSelector !== undefined && { ownedSelector }),
     });
   }
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { asCliError } from '../../../src/cli/cluster.js';
-import { compare, refusals } from '../../../src/cli/diff.js';
+import { compare, refusals } from '../../../src/cli/diff/compare.js';
 import { OperatorError } from '../../../src/contract/error.js';
 import type { KindContext } from '../../../src/contract/kind.js';
 import type { AnyObject } from '../../../src/contract/object.js';

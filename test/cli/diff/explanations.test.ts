@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { compare } from '../../../src/cli/diff.js';
+import { compare } from '../../../src/cli/diff/compare.js';
 import type { Explanation } from '../../../src/contract/controller.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { jobWatcher } from '../../../src/kinds/job-watcher/kind.js';

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { jsonOf, refusals, textOf } from '../../../src/cli/diff.js';
+import { refusals } from '../../../src/cli/diff/compare.js';
+import { documentOf, textOf } from '../../../src/cli/diff/text.js';
 import type { Paint } from '../../../src/cli/output.js';
 import { OperatorError } from '../../../src/contract/error.js';
 import type { AnyObject } from '../../../src/contract/object.js';
@@ -103,7 +104,7 @@ describe('the values of a Secret', () => {
     expect(text).toContain('.data.gone\n- (redacted)\n');
     expect(text).not.toContain('.data.same');
     expect(text).not.toMatch(values);
-    expect(jsonOf(outcome)).not.toMatch(values);
+    expect(JSON.stringify(documentOf(outcome))).not.toMatch(values);
   });
 
   test('nor is the copy that kubectl keeps', () => {
@@ -112,18 +113,18 @@ describe('the values of a Secret', () => {
     };
     const after = { ...object('Secret', {}), metadata: { name: 'web', annotations } };
     const made = { objects: [previewOf('Secret', 'created', { after })], explanations: [] };
-    expect(textOf(made, plain) + jsonOf(made)).not.toMatch(values);
+    expect(textOf(made, plain) + JSON.stringify(documentOf(made))).not.toMatch(values);
   });
 });
 
 test('JSON has every object, also those that stay, and says whether anything differs', () => {
   const none = { objects: [previewOf('Pod', 'unchanged')], explanations: [] };
-  expect(JSON.parse(jsonOf(none))).toEqual({
+  expect(documentOf(none)).toEqual({
     differs: false,
     objects: [{ ...ref('Pod'), action: 'unchanged' }],
     explanations: [],
   });
-  expect(JSON.parse(jsonOf({ objects: [changed, refused], explanations: [] }))).toEqual({
+  expect(documentOf({ objects: [changed, refused], explanations: [] })).toEqual({
     differs: true,
     explanations: [],
     objects: [
@@ -148,7 +149,5 @@ test('what the cluster refuses is reported apart from what differs', () => {
   const forbidden = previewOf('Service', 'failed', {
     error: new OperatorError({ reason: 'Forbidden', message: 'may not patch services' }),
   });
-  expect(refusals({ objects: [refused, forbidden, forbidden], explanations: [] })).toEqual([
-    'may not patch services',
-  ]);
+  expect(refusals({ objects: [refused, forbidden, forbidden] })).toEqual(['may not patch services']);
 });

@@ -66,15 +66,16 @@ export class StoredServer implements Transport {
 
   private list({ path, query = {} }: ApiRequest, plural: string): ApiResponse {
     const [, namespace] = /\/namespaces\/([^/]+)\//.exec(path) ?? [];
-    const selectors = query.labelSelector?.split(',').map((part) => part.split('=')) ?? [];
+    const selectors = query.labelSelector?.match(/(?:[^,(]|\([^)]*\))+/g) ?? [];
     const items = [...this.objects.values()].filter(
       ({ kind, apiVersion, metadata }) =>
         resourceType({ apiVersion, kind }).plural === plural &&
         (namespace === undefined || metadata.namespace === namespace) &&
         (!query.fieldSelector || query.fieldSelector === `metadata.name=${metadata.name}`) &&
-        selectors.every(([label = '', value]) => {
+        selectors.every((selector) => {
+          const [, label = '', values] = /^([^ =]+)(?: in \(|=)?([^)]*)/.exec(selector) ?? [];
           const found = metadata.labels?.[label];
-          return value === undefined ? found !== undefined : found === value;
+          return found !== undefined && (!values || values.split(',').includes(found));
         }),
     );
     return { status: 200, body: { metadata: { resourceVersion: '100' }, items } };

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { collect, lister, look, refuseMissing } from '../../../src/cli/tree/model.js';
+import { noSuchResource } from '../../../src/cli/targets.js';
+import { collect, lister, look } from '../../../src/cli/tree/model.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { Api } from '../../../src/engine/api.js';
 import type { ApiRequest, ApiResponse } from '../../../src/engine/transport.js';
@@ -109,8 +110,7 @@ test('a kind that is not installed is reported with what installs it', async () 
 
 test('of a name that is not there, the ones that are there are named', async () => {
   const { api } = apiOf([app('shop'), app('api')]);
-  const scope = { targets: one, namespace: 'shop' };
-  await expect(refuseMissing(scope, { notes: [], resources: [] }, lister(api))).rejects.toMatchObject({
+  expect(await noSuchResource(one[0]!, 'shop', lister(api))).toMatchObject({
     exitCode: 2,
     message: 'There is no AppService shop/web; there are shop, api',
   });

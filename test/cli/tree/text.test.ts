@@ -91,6 +91,49 @@ test('a name that is too long for its column has a line of its own, and nothing 
   expect(lines.filter((line) => line.length > 80)).toEqual([]);
 });
 
+test.each([
+  [
+    { width: 60 },
+    `\
+AppService shop/web   60m  Stalled CrashLoopBackOff, for 2m
+│   1 of 2 replicas are available, and one of them ends
+│     again and again
+├─ Deployment storefront-gateway-of-the-shop
+│  │                  60m  Progressing, 1 of 2 pods are
+│  │                       available
+│  └─ Pod web         60m  1/1 Running
+└─ Service web        60m  Ready
+`,
+  ],
+  [
+    { width: Infinity, isWide: true },
+    `\
+AppService shop/web                            60m  Stalled CrashLoopBackOff, for 2m
+│   1 of 2 replicas are available, and one of them ends again and again
+├─ Deployment storefront-gateway-of-the-shop   60m  Progressing, 1 of 2 pods are available
+│  └─ Pod web                                  60m  1/1 Running, on node-1
+└─ Service web                                 60m  Ready
+`,
+  ],
+])('where names are long, %j has as few lines as can be, and sentences hang', (props, expected) => {
+  const message = 'Deployment shop/storefront-gateway-of-the-shop: 1 of 2 pods are available';
+  const deployment = child('Deployment', {
+    phase: 'progressing',
+    message,
+    pods: [pod('web', { node: 'node-1' })],
+  });
+  const long = resource({
+    children: [{ ...deployment, name: 'storefront-gateway-of-the-shop' }, child('Service')],
+  });
+  const verdict = {
+    ...long.verdict,
+    message: '1 of 2 replicas are available, and one of them ends again and again',
+  };
+  expect(textOf({ notes: [], resources: [{ ...long, verdict }] }, { now, paint: plain, ...props })).toBe(
+    expected,
+  );
+});
+
 test('a status of an earlier generation says so, and is not green', () => {
   const ready = { word: 'Ready', reason: 'Available', message: 'Fine', current: false } as const;
   const text = textOf(
@@ -124,10 +167,29 @@ describe('news', () => {
       'A note',
       'Deployment shop/web: Ready: is applied',
       'Pod shop/web-5f-b: 1/1 Running',
-      'Event of Pod web-5f-b: Warning BackOff: Back-off restarting failed container',
+      'Event of Pod web-5f-b: Warning BackOff (8 times): Back-off restarting failed container',
       'Service shop/web: is gone',
     ]);
   });
+
+  test.each([
+    [8, 1],
+    [9, 0],
+    [15, 0],
+    [16, 1],
+  ])(
+    'has an event that came again for the %ith time %i times: each time twice as many are needed',
+    (count, news) => {
+      const known = linesOf({
+        operators: [],
+        notes: [],
+        resources: [resource({ events: [{ ...event, count: 8 }] })],
+      });
+      const again = { ...event, count, at: '2026-01-01T01:00:00Z' };
+      const now = linesOf({ operators: [], notes: [], resources: [resource({ events: [again] })] });
+      expect(newLines(count === 8 ? before : known, now)).toHaveLength(news);
+    },
+  );
 });
 
 test.each([

@@ -77,9 +77,20 @@ describe('A dry run', () => {
   });
 
   it('asks, where something would change by force, from whom it would be taken', async () => {
-    const { api, dryRun, requests } = newSetup(({ query }) =>
-      query?.force === 'false' ? fieldConflict('kubectl-edit', '.data.a') : undefined,
-    );
+    const ownedBy = (...fields: string[]) => ({
+      manager: 'kubectl-edit',
+      operation: 'Update',
+      fieldsV1: { 'f:data': Object.fromEntries(fields.map((field) => [`f:${field}`, {}])) },
+    });
+    const withOwner = (...fields: string[]) => ({
+      ...live,
+      metadata: { ...live.metadata, managedFields: [ownedBy(...fields)] },
+    });
+    const { api, dryRun, requests } = newSetup(({ method, query }) => {
+      if (method === 'GET') return { status: 200, body: withOwner('a', 'b') };
+      if (query?.force === 'false') return fieldConflict('kubectl-edit', '.data.a');
+      return { status: 200, body: { ...withOwner('b'), data: { a: '2' } } };
+    });
     await apply(api);
     expect(dryRun.tried.get('ConfigMap shop/web')?.takes).toEqual([
       { field: '.data.a', manager: 'kubectl-edit' },
@@ -87,5 +98,23 @@ describe('A dry run', () => {
     expect(
       requests.map(({ method, query }) => `${method} ${query?.force ?? ''} ${query?.dryRun ?? ''}`),
     ).toEqual(['GET  ', 'PATCH true All', 'PATCH false All']);
+  });
+
+  it('asks no one where no other manager loses a field, and reads nothing again that a list has shown', async () => {
+    const items = [{ ...live, apiVersion: undefined, kind: undefined }];
+    const { api, dryRun, requests } = newSetup(
+      ({ method }) =>
+        method === 'GET'
+          ? { status: 200, body: { apiVersion: 'v1', kind: 'ConfigMapList', metadata: {}, items } }
+          : undefined,
+      { keepsLists: true },
+    );
+    await api.listAll({ type: CONFIG_MAP, namespace: 'shop' });
+    await apply(api);
+    expect(dryRun.tried.get('ConfigMap shop/web')).toMatchObject({ before: live, takes: [] });
+    expect(requests.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      'GET /api/v1/namespaces/shop/configmaps',
+      'PATCH /api/v1/namespaces/shop/configmaps/web',
+    ]);
   });
 });

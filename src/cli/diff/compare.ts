@@ -1,0 +1,221 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Explanation } from '../../contract/controller.js';
+import { messageOf } from '../../contract/error.js';
+import type { Kind } from '../../contract/kind.js';
+import { describeRef, objectId, objectKey, refOf } from '../../contract/object.js';
+import type { AnyObject } from '../../contract/object.js';
+import type { ResourceType } from '../../contract/resource.js';
+import { ApiError } from '../../engine/api-error.js';
+import { Api } from '../../engine/api.js';
+import { DRY_RUN_UNSUPPORTED, tryResource, visible } from '../../engine/preview/dry-run.js';
+import { preview } from '../../engine/preview/preview.js';
+import type { GivenResource, ObjectPreview, Preview, PreviewProps } from '../../engine/preview/preview.js';
+import type { Transport } from '../../engine/transport.js';
+import { readCustomResources } from '../../synth/custom-resource.js';
+import type { CustomResourceInput } from '../../synth/custom-resource.js';
+import { placeOf } from '../../synth/document.js';
+import { InputError } from '../../synth/problem.js';
+import { notInstalled } from '../cluster.js';
+import type { ContextFor } from '../operators.js';
+
+export interface Outcome {
+  readonly objects: readonly ObjectPreview[];
+  readonly explanations: readonly Explanation[];
+}
+export interface CompareProps {
+  readonly sources: readonly string[];
+  readonly recursive: boolean;
+  readonly kinds: readonly Kind[];
+  readonly transport: Transport;
+  /** Namespace of custom resources that name none. */
+  readonly namespace: string;
+  readonly contextFor: ContextFor;
+  readonly warn: (line: string) => void;
+}
+
+/** A custom resource of a file, as it is in the cluster and as it would be. */
+export interface Given extends GivenResource {
+  readonly input: CustomResourceInput;
+  /** As it was when it was tried, in the version of the file. @default - it would be new */
+  readonly live?: AnyObject;
+}
+
+/**
+ * Finds out by dry runs what custom resources would change in a cluster.
+ * @throws InputError with their mistakes; ApiError where the cluster refuses
+ */
+export async function compare(props: CompareProps): Promise<Outcome> {
+  const given = await readGiven(props);
+  const { objects, explanations } = await previewGiven(given, props);
+  return { objects: [...given.map(resourcePreview), ...objects], explanations };
+}
+
+/**
+ * Reads custom resources, as the API server would store them.
+ * @param refuse returns why a valid one is refused, and what to do about it
+ * @throws as `compare`
+ */
+export async function readGiven(
+  props: CompareProps,
+  refuse: (input: CustomResourceInput) => string | undefined = () => undefined,
+): Promise<Given[]> {
+  const { transport } = props;
+  const live = (type: ResourceType, key: string): Promise<AnyObject | undefined> =>
+    find(transport, type, key).catch((error: unknown) => {
+      throw error instanceof ApiError && error.kindNotServed ? notInstalled([type.kind]) : error;
+    });
+  const inputs = await readCustomResources({ ...props, live });
+  const refused = inputs.flatMap((input) => {
+    const why = refuse(input);
+    return why === undefined ? [] : [`${placeOf(input.document, ['kind'])}: ${why}`];
+  });
+  if (refused.length > 0) throw new InputError(refused);
+  const given: Given[] = [];
+  for (const input of inputs) {
+    try {
+      const { stored: after, live } = await putOver(input, transport, (wanted, over) =>
+        tryResource(transport, input.type, wanted, over),
+      );
+      const before = live && { ...live, apiVersion: input.kind.type.apiVersion };
+      given.push({ input, after, ...(live && before && { live, before }) });
+    } catch (error) {
+      if (!(error instanceof ApiError) || (error.code !== 400 && error.code !== 422)) throw error;
+      refused.push(`${placeOf(input.document, [])}: the API server refuses it: ${messageOf(error)}`);
+    }
+  }
+  if (refused.length > 0) throw new InputError(refused);
+  return given;
+}
+
+/**
+ * Returns what would follow from custom resources.
+ * @param blocking see `DryRunProps.blocking`
+ * @throws as `compare`
+ */
+export async function previewGiven(
+  given: readonly Given[],
+  props: CompareProps,
+  blocking = false,
+): Promise<Outcome> {
+  const previews: Preview[] = [];
+  for (const kind of new Set(given.map(({ input }) => input.kind))) {
+    const ofKind = given.filter(({ input }) => input.kind === kind);
+    previews.push(await previewKind(kind, ofKind, props, { blocking }));
+  }
+  const objects = previews.flatMap((each) => each.objects);
+  // A custom resource of which nothing can be made, as where a policy forbids it.
+  const problems = given.flatMap(({ input, after }) =>
+    objects.flatMap(({ ref, error }) =>
+      error && objectId(ref) === objectId(after)
+        ? [`${placeOf(input.document, error.path)}: ${error.message}`]
+        : [],
+    ),
+  );
+  if (problems.length > 0) throw new InputError(problems);
+  return { objects, explanations: previews.flatMap(({ explanations }) => explanations) };
+}
+
+/** Returns undefined where there is no such object. @throws ApiError where the kind isn't served, or may not be read */
+async function find(transport: Transport, type: ResourceType, key: string): Promise<AnyObject | undefined> {
+  return new Api(transport).get(type, key).catch((error: unknown) => {
+    if (error instanceof ApiError && error.objectIsGone) return undefined;
+    throw error;
+  });
+}
+
+/** How often a custom resource is put that others write at the same time. */
+const TRIES = 10;
+
+/**
+ * Puts a custom resource over the live one, and again over what that has become meanwhile, such as by a status.
+ * @param check throws where what it has become must not be overwritten
+ * @returns the answer in the stored version
+ */
+export async function putOver(
+  { kind, cr, document, type, live: first }: CustomResourceInput,
+  transport: Transport,
+  put: (wanted: AnyObject, live: AnyObject | undefined) => Promise<AnyObject>,
+  check: (live: AnyObject | undefined) => void = () => undefined,
+): Promise<{ readonly stored: AnyObject; readonly live: AnyObject | undefined }> {
+  const wanted = { ...(document.value as AnyObject), metadata: cr.metadata };
+  const { apiVersion } = kind.type;
+  let live = first;
+  for (let tries = 1; ; tries++) {
+    try {
+      const answer = await put(wanted, live);
+      // One in another version doesn't have the defaults of the stored one.
+      const stored = type.apiVersion === apiVersion ? answer : { ...answer, apiVersion, spec: cr.spec };
+      return { stored, live };
+    } catch (error) {
+      const isOutOfDate =
+        error instanceof ApiError &&
+        (error.code === 409 || error.wrongUid || (live !== undefined && error.objectIsGone));
+      if (!isOutOfDate || tries === TRIES) throw error;
+      live = await find(transport, type, objectKey(cr.metadata.namespace, cr.metadata.name));
+      check(live);
+    }
+  }
+}
+
+/** Returns what would follow from custom resources of one kind. @throws as `compare` */
+export async function previewKind(
+  kind: Kind,
+  given: readonly GivenResource[],
+  { transport, contextFor, warn }: Pick<CompareProps, 'transport' | 'contextFor' | 'warn'>,
+  options: Pick<PreviewProps, 'blocking' | 'ownedSelector'>,
+): Promise<Preview> {
+  const refs = given.map(({ after }) => refOf(after));
+  const context = await contextFor(kind, [...new Set(refs.flatMap(({ namespace }) => namespace ?? []))]);
+  const { namespaces } = context;
+  for (const ref of refs)
+    if (namespaces && ref.namespace !== undefined && !namespaces.includes(ref.namespace))
+      warn(
+        `${describeRef(ref)}: no operator watches ${ref.namespace}, only ${namespaces.join(', ')}, so nothing would be made of it`,
+      );
+  const found = await preview({
+    ...{ controllers: kind.controllers(context), given, transport, now: () => new Date() },
+    ...options,
+    ...(namespaces && { namespaces }),
+  });
+  return { ...found, explanations: explanationsFor(new Set(refs.map((ref) => objectId(ref))), found) };
+}
+
+/** Returns the explanations of the custom resources that were given, and of others for which something changes by them. */
+function explanationsFor(given: ReadonlySet<string>, found: Preview): Explanation[] {
+  const before = new Map(found.explainedBefore.map((one) => [objectId(one.of), one]));
+  const touched = ({ touches = [] }: Explanation): string[] => [...touches].sort();
+  return found.explanations.flatMap((after) => {
+    const { touches: _, ...explanation } = after;
+    if (given.has(objectId(after.of))) return [explanation];
+    const known = before.get(objectId(after.of));
+    if (!known || isDeepStrictEqual(touched(known), touched(after))) return [];
+    const summary = `${after.summary}; as things are, it ${known.summary}`;
+    return [{ ...explanation, differs: true, summary }];
+  });
+}
+
+function resourcePreview({ before, after }: Given): ObjectPreview {
+  const base = { ref: refOf(after), takes: [], leaves: [] };
+  if (!before) return { ...base, action: 'created', after };
+  if (isDeepStrictEqual(visible(before), visible(after))) return { ...base, action: 'unchanged' };
+  return { ...base, action: 'changed', before, after };
+}
+/** Reports whether anything would change, or would be refused. */
+export function differs({ objects, explanations }: Outcome): boolean {
+  return objects.some(isDifference) || explanations.some((explanation) => explanation.differs);
+}
+
+export function isDifference({ action, leaves }: ObjectPreview): boolean {
+  return action !== 'unchanged' || leaves.length > 0;
+}
+/** Reasons that are due to the cluster or the credentials, and not to what was given. */
+const OF_CLUSTER: ReadonlySet<string> = new Set([
+  ...['Forbidden', 'Unauthorized', 'Unreachable', 'ServerOverloaded', 'KindNotServed', 'NotFound'],
+  DRY_RUN_UNSUPPORTED,
+]);
+
+/** Returns the errors of the cluster by which the outcome is incomplete, each once. */
+export function refusals({ objects }: Pick<Outcome, 'objects'>): string[] {
+  const errors = objects.map(({ error }) => error).filter((error) => OF_CLUSTER.has(error?.reason ?? ''));
+  return [...new Set(errors.map((error) => error?.message ?? ''))];
+}

@@ -1,0 +1,149 @@
+import { JsonPatch } from 'cdk8s';
+import type { ApiObject } from 'cdk8s';
+import { expect, test } from 'vitest';
+import { compareLive } from '../../../src/cli/diff/live.js';
+import type { LiveProps } from '../../../src/cli/diff/live.js';
+import { liveText } from '../../../src/cli/diff/text.js';
+import { targetsOf } from '../../../src/cli/targets.js';
+import { OperatorError } from '../../../src/contract/error.js';
+import type { KindContext } from '../../../src/contract/kind.js';
+import { childLabels } from '../../../src/contract/names.js';
+import { render } from '../../../src/synth/render.js';
+import { failure } from '../../engine/support/builders.js';
+import { Widget, widget, widgetKind } from '../../synth/fixtures.js';
+import { StoredServer } from '../support/stored-server.js';
+
+/** The next version: it adds a value, and refuses an image. */
+class Next extends Widget {
+  constructor(...[scope, id, props]: ConstructorParameters<typeof Widget>) {
+    super(scope, id, props);
+    const { image } = props.spec;
+    if (image === 'bad') throw new OperatorError({ reason: 'PolicyDenied', message: 'no such image' });
+    const registry = image.startsWith('own') ? 'own' : 'public';
+    (this.node.defaultChild as ApiObject).addJsonPatch(JsonPatch.add('/data/registry', registry));
+  }
+}
+
+const kind = widgetKind({}, Next);
+const before = widgetKind();
+
+/** A custom resource with its objects, as the version before has left them. */
+function stored(server: StoredServer, name: string, namespace = 'shop', image = 'nginx'): void {
+  const cr = server.put({ ...widget(name, { image, size: 1 }), metadata: { name, namespace } });
+  const owner = { apiVersion: cr.apiVersion, kind: cr.kind, name, uid: cr.metadata.uid!, controller: true };
+  for (const child of render(before, cr as never))
+    server.put({ ...child, metadata: { ...child.metadata, ownerReferences: [owner] } });
+  const labels = childLabels(cr, name);
+  if (name.startsWith('old'))
+    server.put({
+      ...{ apiVersion: 'v1', kind: 'Service' },
+      metadata: { name, namespace, labels, ownerReferences: [owner] },
+    });
+}
+
+function compared(
+  server: StoredServer,
+  words = '',
+  props: Partial<LiveProps> = {},
+  context: KindContext = { render },
+) {
+  const targets = targetsOf(words === '' ? [] : words.split(' '), [kind]);
+  const common = { transport: server, contextFor: () => Promise.resolve(context), warn: () => undefined };
+  return compareLive({ ...common, targets, details: 0, ...props });
+}
+
+test('the same change is counted, with where it is, what it is, and of how many', async () => {
+  const server = new StoredServer();
+  for (const name of ['web', 'api', 'db', 'old', 'bad'])
+    stored(server, name, 'shop', name === 'bad' ? 'bad' : 'nginx');
+  stored(server, 'web', 'own', 'own/nginx');
+  const found = await compared(server);
+
+  expect(found).toMatchObject({ compared: { Widget: 6 }, counts: { changed: 5, deleted: 1, failed: 1 } });
+  expect(liveText(found, (_, text) => text)).toBe(`\
+6 Widget compared: 5 to change, 1 to delete, 1 refused
+
+Widget: can't be applied: PolicyDenied in 1 of 1
+  e.g. shop/bad
+  no such image
+
+Service: would be deleted in 1 of 1
+  e.g. shop/old
+
+ConfigMap: .data.registry added in 5 of 5
+  e.g. own/web, shop/api, shop/db
+`);
+});
+
+test('a value that is the same everywhere is shown, and so many objects in full as are asked for', async () => {
+  const server = new StoredServer();
+  for (const name of ['web', 'api']) stored(server, name);
+  const found = await compared(server, 'widget', { details: 1 });
+  expect(found.changes).toMatchObject([
+    { path: '.data.registry', field: 'added', after: 'public', count: 2 },
+  ]);
+  expect(found.kept.objects).toMatchObject([{ ref: { name: 'api' } }]);
+});
+
+test('hundreds are compared in parts, whose objects are listed by label, and none is read by itself', async () => {
+  const server = new StoredServer();
+  for (let index = 0; index < 250; index++) stored(server, `web-${index}`);
+  const progress: number[] = [];
+  const found = await compared(server, '', {
+    namespace: 'shop',
+    progress: (done) => void progress.push(done),
+  });
+
+  expect(found).toMatchObject({ compared: { Widget: 250 }, counts: { changed: 250 } });
+  expect(progress.sort((a, b) => a - b)).toEqual([50, 150, 250]);
+  const reads = server.requests
+    .filter(({ method }) => method === 'GET')
+    .map(({ path }) => path.split('/').at(-1));
+  expect(reads.filter((plural) => plural === 'widgets')).toHaveLength(1);
+  expect(reads.filter((plural) => plural === 'configmaps')).toHaveLength(3);
+  expect(reads.filter((plural) => plural === 'services')).toHaveLength(3);
+  expect(reads).toHaveLength(7);
+});
+
+test('one that is named is shown in full; one that is not there is refused with the nearest name', async () => {
+  const server = new StoredServer();
+  for (const name of ['web', 'api']) stored(server, name);
+  const { kept } = await compared(server, 'widget web', { namespace: 'shop', details: Infinity });
+  expect(kept.objects.map(({ action, ref }) => `${action} ${ref.kind} ${ref.name}`)).toEqual([
+    'changed ConfigMap web',
+  ]);
+  await expect(compared(server, 'widget/wbe', { namespace: 'shop' })).rejects.toMatchObject({
+    ...{ exitCode: 2, message: 'There is no Widget shop/wbe; did you mean web?' },
+  });
+});
+
+test('where no operator looks, nothing is compared, and each namespace is named once', async () => {
+  const server = new StoredServer();
+  for (const name of ['web', 'api']) stored(server, name);
+  const warnings: string[] = [];
+  const context = { render, namespaces: ['a', 'b'] };
+  const found = await compared(server, '', { warn: (line) => void warnings.push(line) }, context);
+  expect([found.compared, found.changes, warnings]).toEqual([
+    ...[{ Widget: 0 }, []],
+    ['no operator watches shop, only a, b: what is there is left out'],
+  ]);
+});
+
+test('a kind that is not installed is left out, but not where it is the only one', async () => {
+  const none = new StoredServer([], () => failure(404, undefined, '404 page not found'));
+  await expect(compared(none)).rejects.toMatchObject({
+    exitCode: 3,
+    message: expect.stringContaining("isn't installed") as string,
+  });
+});
+
+test('an object that has lost its label is found by its name', async () => {
+  const server = new StoredServer();
+  stored(server, 'web');
+  const path = [...server.objects.keys()].find((each) => each.includes('configmaps'))!;
+  const { labels, ...metadata } = server.objects.get(path)!.metadata;
+  server.objects.set(path, { ...server.objects.get(path)!, metadata });
+  const { counts, changes } = await compared(server);
+  expect(counts).toEqual({ changed: 1 });
+  expect(changes.map(({ path: field }) => field)).toContain('.metadata.labels');
+});
