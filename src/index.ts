@@ -9,6 +9,14 @@
 export { defineCrd } from './contract/define-crd.js';
 export type { CelRule, CrdProps, SchemaProperties } from './contract/define-crd.js';
 export type { FromSchema, PropsOf, SpecOf, StatusOf, TypedCrd } from './contract/typed-crd.js';
+export type {
+  ChildOf,
+  KubernetesManifest,
+  KubernetesTypes,
+  PodSpec,
+  PodTemplate,
+  Wire,
+} from './contract/kubernetes-types.js';
 export { loadCrd, servedType, storedVersion } from './contract/crd.js';
 export type { CrdColumn, CrdVersion, CustomResourceDefinition, StructuralSchema } from './contract/crd.js';
 export { defineKind } from './contract/define-kind.js';

@@ -1,9 +1,10 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Kind } from '../contract/kind.js';
 import { isMap } from '../contract/object.js';
-import { describeThrown } from '../contract/origin.js';
+import { describeThrown, markedOrigin, originOf } from '../contract/origin.js';
 import { groupKind } from '../contract/resource.js';
 import { suggest } from '../contract/suggest.js';
 import { kindName } from '../install/names.js';
@@ -71,10 +72,7 @@ function unusable(file: string, why: string): CliError {
 
 async function loadConfig(file: string): Promise<Config> {
   if (!existsSync(file)) throw unusable(file, 'there is no such file; check the path given to --config');
-  const loading = import(pathToFileURL(resolve(file)).href) as Promise<{ readonly default?: unknown }>;
-  const { default: config } = await loading.catch((error: unknown) => {
-    throw unusable(file, `can't be loaded: ${describeThrown(error)}${remedyFor(error)}`);
-  });
+  const { default: config } = await imported(file);
   const example = 'write `export default { kinds: [defineKind({ ... })] }`';
   if (!isMap(config)) throw unusable(file, `its default export is ${shown(config)}; ${example}`);
   const { kinds = [], builtIn, ...others } = config;
@@ -90,9 +88,44 @@ async function loadConfig(file: string): Promise<Config> {
   throw unusable(file, `kinds[${index}] is ${shown(wrong)}, not a kind; make it with defineKind${construct}`);
 }
 
-/** Returns what Node's message lacks: where a mistake is, and that TypeScript is imported by its own name. */
+/** A configuration that takes longer waits for something that never happens. */
+const LONGEST_LOAD_MILLISECONDS = 60_000;
+
+/** Imports a module of the author. @throws CliError with the place of a mistake, also of an `await` that never ends */
+async function imported(file: string): Promise<{ readonly default?: unknown }> {
+  const { promise: unending, resolve: give } = Promise.withResolvers<undefined>();
+  const giveUp = (): void => {
+    give(undefined);
+  };
+  // Emitted where nothing goes on that the module could wait for.
+  process.once('beforeExit', giveUp);
+  const timer = setTimeout(giveUp, LONGEST_LOAD_MILLISECONDS).unref();
+  try {
+    const loading = import(pathToFileURL(resolve(file)).href) as Promise<{ readonly default?: unknown }>;
+    const loaded = await Promise.race([loading, unending]);
+    if (loaded) return loaded;
+  } catch (error) {
+    const isPlaceless = error instanceof SyntaxError && originOf(error) === undefined;
+    const place = isPlaceless ? placeByNode(file) : '';
+    const named = error instanceof SyntaxError ? `${error.name}: ` : '';
+    throw unusable(file, `can't be loaded: ${named}${describeThrown(error)}${place}${remedyFor(error)}`);
+  } finally {
+    clearTimeout(timer);
+    process.off('beforeExit', giveUp);
+  }
+  const what = 'an await outside of any function, in it or in what it imports, never ends';
+  throw unusable(file, `can't be loaded: ${what}${placeByNode(file)}`);
+}
+
+/** Returns the place that Node prints only where it runs the module itself. */
+function placeByNode(file: string): string {
+  const options = { encoding: 'utf8', timeout: 10_000 } as const;
+  const place = markedOrigin(spawnSync(process.execPath, [resolve(file)], options).stderr);
+  return place === undefined ? '' : ` (at ${place})`;
+}
+
+/** Returns what Node's message lacks: that TypeScript is imported by its own name. */
 function remedyFor(error: unknown): string {
-  if (error instanceof SyntaxError) return '; `node --check` on it, and on what it imports, says where';
   const { code, url = '' } = error as NodeJS.ErrnoException & { readonly url?: string };
   if (code !== 'ERR_MODULE_NOT_FOUND' || !/^file:.*\.js$/.test(url)) return '';
   const path = fileURLToPath(url).replace(/\.js$/, '.ts');

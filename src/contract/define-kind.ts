@@ -5,6 +5,7 @@ import { checkOptions, isBoolean, isFunction, isText, misdefined, optional } fro
 import type { Given, Option } from './definition.js';
 import type { HandOverFunction } from './hand-over.js';
 import type { KindConstruct, OwnedKind, Render } from './kind.js';
+import type { ChildOf } from './kubernetes-types.js';
 import { isGroup, isKind, isKubernetesGroup, isLabel } from './names.js';
 import { groupOf, isMap } from './object.js';
 import type { AnyObject } from './object.js';
@@ -54,7 +55,11 @@ export interface RelatedTypeProps extends ResourceTypeProps {
 }
 
 /** Parts of a kind. */
-export interface KindProps<Spec, Status extends object> {
+export interface KindProps<
+  Spec,
+  Status extends object,
+  Children extends readonly ChildTypeProps[] = readonly ChildTypeProps[],
+> {
   /**
    * The CRD, as `defineCrd` makes it, or the YAML file that holds it: `new URL('./crd.yaml', import.meta.url)` for one
    * beside the module, since a plain path is resolved against the working directory. Its stored version is watched and
@@ -64,7 +69,7 @@ export interface KindProps<Spec, Status extends object> {
   /** The construct that renders one custom resource. */
   readonly construct: KindConstruct<Spec>;
   /** Every type that the construct may make. They are watched, owned, corrected and pruned. */
-  readonly children: readonly ChildTypeProps[];
+  readonly children: Children;
   /** Types that earlier releases made and this one doesn't: they are pruned. @default - none */
   readonly formerChildren?: readonly ResourceTypeProps[];
   /** Objects that others make of the children, and that `status` reads. @default - none */
@@ -74,7 +79,7 @@ export interface KindProps<Spec, Status extends object> {
    * stops to set keeps its value; asked at each reconcile, so it must return nothing once that is done.
    * @default - nothing
    */
-  readonly handOver?: HandOverFunction<Spec>;
+  readonly handOver?: HandOverFunction<Spec, ChildOf<Children[number]>>;
   /**
    * Restrictions for admins: a schema like that of a CRD, for the kind's section of the policy. The construct of an
    * operator whose policy has no such section gets the schema's `default`, if there is one.
@@ -87,7 +92,7 @@ export interface KindProps<Spec, Status extends object> {
    * schema of the status lacks is an error; the compiler lets it pass beside a field that is there.
    * @default - ready when every child is, by the rules of kstatus; see `childReadiness`
    */
-  readonly status?: StatusFunction<Spec, Status>;
+  readonly status?: StatusFunction<Spec, Status, ChildOf<Children[number]>>;
 }
 
 /**
@@ -106,9 +111,11 @@ export interface KindProps<Spec, Status extends object> {
  *
  * @throws OperatorError `InvalidDefinition` when the CRD can't be read or the definition contradicts itself
  */
-export function defineKind<Spec, Status extends object = Record<string, unknown>>(
-  props: KindProps<Spec, Status>,
-): OwnedKind {
+export function defineKind<
+  Spec,
+  Status extends object = Record<string, unknown>,
+  const Children extends readonly ChildTypeProps[] = readonly ChildTypeProps[],
+>(props: KindProps<Spec, Status, Children>): OwnedKind {
   checkOptions('defineKind', props, OPTIONS, 'takes { crd, construct, children }');
   for (const [list, options] of TYPE_LISTS)
     (props[list] ?? []).forEach((type: object, index) => {

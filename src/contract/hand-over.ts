@@ -19,10 +19,10 @@ export interface HandOver {
 }
 
 /** Returns which fields have to pass to another manager. It must be pure, and return nothing for fields that have passed. */
-export type HandOverFunction<Spec> = (input: {
+export type HandOverFunction<Spec, Child extends AnyObject = AnyObject> = (input: {
   readonly cr: CustomResource<Spec>;
   /** The children as the API server had them last: identity, status, and what their type's `keep` adds. */
-  readonly children: readonly AnyObject[];
+  readonly children: readonly Child[];
 }) => readonly HandOver[];
 
 /** The API server's default for a Deployment, a StatefulSet and a ReplicaSet. */

@@ -35,7 +35,22 @@ function isAuthors(file: string): boolean {
 }
 
 function placesOf({ stack = '' }: Error): Place[] {
-  return stack.split('\n').flatMap((line) => placeOf(line) ?? []);
+  const frames = stack.split('\n').flatMap((line) => placeOf(line) ?? []);
+  return [markedPlace(stack) ?? [], frames].flat();
+}
+
+/** Returns the place that Node shows with the lines there and a mark below, as at the top of the stack of a syntax error. */
+export function markedOrigin(text: string): string | undefined {
+  const place = markedPlace(text);
+  return place && isAuthors(place.file) ? shown(place) : undefined;
+}
+
+function markedPlace(text: string): Place | undefined {
+  const [, where = '', line = '', before] =
+    /^(?:Warning: .* at )?((?:file:\/\/)?\/.*?):(\d+)\n(?:.*\n){0,4}?( *)\^/m.exec(text) ?? [];
+  if (before === undefined) return undefined;
+  const file = where.startsWith('file:') ? pathOf(where) : where;
+  return { file, lineAndColumn: `${line}:${before.length + 1}` };
 }
 
 interface Place {

@@ -6,11 +6,11 @@ import { describeRef } from './object.js';
 import type { AnyObject, CustomResource, ObjectRef } from './object.js';
 
 /** Input of a kind's own status function. */
-export interface StatusInput<Spec, Status> {
+export interface StatusInput<Spec, Status, Child extends AnyObject = AnyObject> {
   /** The custom resource, with the status that was written last; what others write there calls for no new one at once. */
   readonly cr: CustomResource<Spec, Status>;
   /** The children as the API server has them now: identity, status, and what their type's `keep` adds. */
-  readonly children: readonly AnyObject[];
+  readonly children: readonly Child[];
   /** The objects of `related` types, as kept. */
   readonly related: readonly AnyObject[];
   /** Objects that couldn't be rendered, applied or deleted; their readiness stands in the conditions instead of yours. */
@@ -45,8 +45,8 @@ export interface StatusReport<Status extends object> {
 }
 
 /** Computes the status of a custom resource. It must be pure, and its result without counters or the current time, since a status that differs is written each time. */
-export type StatusFunction<Spec, Status extends object> = (
-  input: StatusInput<Spec, Status>,
+export type StatusFunction<Spec, Status extends object, Child extends AnyObject = AnyObject> = (
+  input: StatusInput<Spec, Status, Child>,
 ) => StatusReport<Status>;
 
 /** Returns everything that went wrong; `unplanned` is why nothing could be tried. */

@@ -1,16 +1,6 @@
 import type { ConditionProps, ConditionStatus } from '../contract/conditions.js';
 import type { StructuralSchema } from '../contract/crd.js';
 
-/**
- * A type of client-node as its values travel on the wire: plain, read-only JSON instead of instances of its
- * classes, with times as strings.
- */
-export type Wire<T> = T extends Date
-  ? string
-  : T extends object
-    ? { readonly [Key in keyof T]: Wire<T[Key]> }
-    : T;
-
 type Said<T> = { [Key in keyof T]: Exclude<T[Key], undefined> };
 
 /** Picks the named fields of an object as far as they say something: an empty list says as little as none. */

@@ -1,6 +1,8 @@
+import { url as inspectorUrl } from 'node:inspector';
+import { Script } from 'node:vm';
 import { ApiObject, App, Chart } from 'cdk8s';
 import type { IResolver, Lazy, ResolutionContext } from 'cdk8s';
-import { inAnotherWorld, unsteadiness } from '../contract/deterministic.js';
+import { ENDING, inAnotherWorld, unsteadiness } from '../contract/deterministic.js';
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { CustomResourceProps, Policy, Render, RenderedKind } from '../contract/kind.js';
 import { childLabels } from '../contract/names.js';
@@ -20,14 +22,15 @@ import type { ResourceType } from '../contract/resource.js';
  * **Assumptions.** The custom resource is valid and has its defaults. The construct depends on its props alone: the
  * first time that it renders in a process, it is run twice, with another clock and other random numbers, and compared.
  *
- * **Errors.** An OperatorError that the construct throws comes through as it is. Others: `RenderFailed`,
+ * **Errors.** An OperatorError that the construct throws comes through as it is. Others: `RenderFailed`, also of a construct
+ * that is stopped since it has taken 5 s,
  * `UndeclaredChild`, `DuplicateChild`, `NameTooLong`, `ForeignNamespace`, `NotDeterministic`.
  */
 export const render: Render = (kind, cr, policy) => {
-  const objects = renderOnce(kind, cr, policy);
+  const objects = renderInTime(kind, cr, policy);
   if (!compared.has(kind.construct)) {
     const owner = ownerOf(kind, cr);
-    const error = unsteadiness(owner, objects, () => inAnotherWorld(() => renderOnce(kind, cr, policy)));
+    const error = unsteadiness(owner, objects, () => inAnotherWorld(() => renderInTime(kind, cr, policy)));
     if (error) throw error;
     compared.add(kind.construct);
   }
@@ -37,8 +40,59 @@ export const render: Render = (kind, cr, policy) => {
 /** Constructs that have made the same objects twice. */
 const compared = new WeakSet<RenderedKind['construct']>();
 
-/** Renders without that check: for the controller, which compares with its last rendering. */
+/** Custom resources that were rendered within the limit; what the controller has stored isn't changed, but replaced. */
+const ended = new WeakSet<CustomResource>();
+
+/**
+ * Renders without that check: for the controller, which compares with its last rendering. The same custom resource is
+ * rendered under the limit of time only once.
+ */
 export const renderOnce: Render = (kind, cr, policy) => {
+  if (ended.has(cr)) return renderFreely(kind, cr, policy);
+  const objects = renderInTime(kind, cr, policy);
+  ended.add(cr);
+  return objects;
+};
+
+const MOST_MILLISECONDS = 5_000;
+
+const renderInTime: Render = (kind, cr, policy) => {
+  const { construct } = kind;
+  // A breakpoint stops it for as long as the author looks.
+  if (ENDING.has(construct) || inspectorUrl() !== undefined) return renderFreely(kind, cr, policy);
+  return inTime(
+    MOST_MILLISECONDS,
+    () => renderFreely(kind, cr, policy),
+    () => {
+      const seconds = MOST_MILLISECONDS / 1_000;
+      return new OperatorError({
+        reason: 'RenderFailed',
+        message: `${ownerOf(kind, cr)} can't be rendered: the construct ${construct.name} was stopped, since it took longer than ${seconds} s; look for a loop that doesn't end`,
+        isBug: true,
+      });
+    },
+  );
+};
+
+const BODY = Symbol.for('reconstruct.body');
+const CALL_BODY = new Script("globalThis[Symbol.for('reconstruct.body')]()", { filename: 'reconstruct' });
+
+/**
+ * Returns what the body returns, or stops it: also one in an endless loop, since a thread of its own watches the time. Blocks
+ * of `finally` in it aren't run then.
+ * @throws what `late` returns
+ */
+export function inTime<T>(milliseconds: number, body: () => T, late: () => Error): T {
+  (globalThis as { [BODY]?: () => T })[BODY] = body;
+  try {
+    return CALL_BODY.runInThisContext({ timeout: milliseconds, displayErrors: false }) as T;
+  } catch (error) {
+    const isLate = (error as NodeJS.ErrnoException).code === 'ERR_SCRIPT_EXECUTION_TIMEOUT';
+    throw isLate ? late() : error;
+  }
+}
+
+const renderFreely: Render = (kind, cr, policy) => {
   const resolver = new LazyResolver();
   let objects: AnyObject[];
   try {

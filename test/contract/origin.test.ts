@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
-import { describeThrown, originOf } from '../../src/contract/origin.js';
+import { describeThrown, markedOrigin, originOf } from '../../src/contract/origin.js';
 import { folderWith } from '../synth/fixtures.js';
 
 function withStack(...frames: string[]): Error {
@@ -28,6 +28,17 @@ test.each([
   ['nothing else', [`render (${own}:1:1)`, 'Array.map (<anonymous>)', 'node:internal/x:1:1'], undefined],
 ])('an error from %s', (_, frames, place) => {
   expect(originOf(withStack(...frames))).toBe(place);
+});
+
+test.each([
+  ['/p/kind.ts:2\nconst b = ;\n          ^\n\nSyntaxError: Expression expected', '/p/kind.ts:2:11'],
+  ['file:///p/a%20b.ts:2\nconst a = 1;\nconst b = ;\n          ^\n\nSyntaxError: no', '/p/a b.ts:2:11'],
+  ['Warning: Detected unsettled top-level await at file:///p/c.mjs:7\nawait never;\n^\n', '/p/c.mjs:7:1'],
+  ['file:///p/node_modules/x/a.js:1\n=\n^\n\nSyntaxError: no', undefined],
+  ['Error: /p/x.yaml:3\n    at f (node:internal/x:1:1)', undefined],
+])('a place that Node marks: %j', (stack, place) => {
+  expect(markedOrigin(stack)).toBe(place);
+  expect(originOf(Object.assign(new SyntaxError(), { stack }))).toBe(place);
 });
 
 test('the cause tells, where the error itself does not', () => {

@@ -86,6 +86,38 @@ describe('the types of a CRD that defineCrd makes', () => {
     expectTypeOf(kind.name).toBeString();
   });
 
+  it('are those of the children in the status function', () => {
+    const service = { apiVersion: 'v1', kind: 'Service' } as const;
+    defineKind({
+      ...{ crd, construct: Guestbook },
+      children: [
+        {
+          apiVersion: 'apps/v1',
+          kind: 'Deployment',
+          keep: (object) => ({ paused: object.spec !== undefined }),
+        },
+        service,
+        { apiVersion: 'web.example.com/v1', kind: 'Theme' },
+      ],
+      status({ children }) {
+        expectTypeOf(children[0]?.kind).toEqualTypeOf<'Deployment' | 'Service' | 'Theme' | undefined>();
+        for (const child of children) {
+          if (child.kind === 'Deployment') {
+            expectTypeOf(child.status?.readyReplicas).toEqualTypeOf<number | undefined>();
+            expectTypeOf(child.paused).toEqualTypeOf<boolean>();
+          }
+          if (child.kind === 'Theme') expectTypeOf(child.status).toBeUnknown();
+        }
+        const found = children.find((child) => child.kind === 'Service');
+        return { fields: { url: found?.status?.loadBalancer?.ingress?.[0]?.hostname ?? '' } };
+      },
+      handOver: ({ children }) => {
+        expectTypeOf(children[0]?.kind).toEqualTypeOf<'Deployment' | 'Service' | 'Theme' | undefined>();
+        return [];
+      },
+    });
+  });
+
   it('refuse a construct that expects another spec, and a status that the schema does not have', () => {
     class Other extends Construct {
       constructor(

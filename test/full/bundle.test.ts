@@ -68,6 +68,48 @@ test.each(['json', 'pretty'])('its controller logs in the format %s', (format) =
   expect(status).toBe(2);
 });
 
+test.each([
+  ['syntax of JavaScript', 'const b = = 2;', "SyntaxError: Unexpected token '=' (at kind.mjs:2:11)"],
+  ['an await that never ends', '  await new Promise(() => {});', 'never ends (at kind.mjs:2:3)'],
+  ['a name that is not exported', "import { b } from './kind.mjs';", "export named 'b' (at kind.mjs:2:10)"],
+])('a configuration that can’t be loaded is reported with file, line and column: %s', (_, line, message) => {
+  const cwd = mkdtempSync(join(folder, 'broken-'));
+  writeFileSync(join(cwd, 'kind.mjs'), `export const a = 1;\n${line}\n`);
+  writeFileSync(join(cwd, 'reconstruct.config.mjs'), "import './kind.mjs';\nexport default {};\n");
+  const file = join(folder, 'lib/bundle/reconstruct.mjs');
+  const { status, stderr } = spawnSync(process.execPath, [file, 'synth', 'any.yaml'], {
+    ...{ cwd, encoding: 'utf8' },
+  });
+  expect(stderr).toMatch(/^reconstruct\.config\.mjs: can't be loaded: .*\n$/);
+  expect(stderr).toContain(message);
+  expect(status).toBe(2);
+});
+
+test('a construct in an endless loop is stopped, and the custom resource is named', () => {
+  const kind = `import { Construct } from 'constructs';
+    import { defineCrd, defineKind } from 'cdk8s-reconstruct';
+    const crd = defineCrd({ group: 'loop.example.com', kind: 'Loop', description: 'A loop.', spec: { type: 'object' } });
+    class Endless extends Construct {
+      constructor(scope, id) {
+        super(scope, id);
+        for (;;);
+      }
+    }
+    export default { builtIn: false, kinds: [defineKind({ crd, construct: Endless, children: [] })] };`;
+  writeFileSync(join(own, 'loop.mjs'), kind);
+  writeFileSync(
+    join(own, 'loop.yaml'),
+    'apiVersion: loop.example.com/v1\nkind: Loop\nmetadata: { name: one }\nspec: {}\n',
+  );
+  const args = ['synth', '--config', join(own, 'loop.mjs'), join(own, 'loop.yaml')];
+  const file = join(folder, 'lib/bundle/reconstruct.mjs');
+  const { status, stderr } = spawnSync(process.execPath, [file, ...args], { encoding: 'utf8' });
+  expect(stderr).toContain(
+    "loop.yaml: document 1, line 1: Loop one can't be rendered: the construct Endless was stopped, since it took longer than 5 s; look for a loop",
+  );
+  expect(status).toBe(2);
+});
+
 const sample = join(root, 'examples/appservice-full.yaml');
 
 test('it works with nothing else installed, and renders what the compiled command renders', () => {

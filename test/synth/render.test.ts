@@ -5,7 +5,7 @@ import { OperatorError } from '../../src/contract/error.js';
 import type { CustomResourceProps } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
-import { render } from '../../src/synth/render.js';
+import { inTime, render } from '../../src/synth/render.js';
 import type { WidgetSpec } from './fixtures.js';
 import { widget, widgetKind } from './fixtures.js';
 
@@ -35,6 +35,16 @@ function reasonOf(action: () => unknown): string {
   }
   return 'nothing was thrown';
 }
+
+test('a construct that takes too long is stopped, also in an endless loop, and errors come through', () => {
+  const late = (): Error => new Error('late');
+  const endless = (): never => {
+    for (;;);
+  };
+  expect(inTime(1_000, () => inTime(1_000, () => 'done', late), late)).toBe('done');
+  expect(() => inTime(20, endless, late)).toThrow('late');
+  expect(() => inTime(1_000, () => inTime(20, endless, () => new Error('inner')), late)).toThrow('inner');
+});
 
 test('objects carry the namespace and the labels of their custom resource', () => {
   const objects = render(widgetKind(), widget('web', { image: 'nginx', size: 2, ports: [{ port: 80 }] }));

@@ -1,14 +1,13 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess, StdioOptions } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, globSync, realpathSync } from 'node:fs';
-import { dirname, join, relative, resolve, sep } from 'node:path';
+import { existsSync, globSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath, pathToFileURL } from 'node:url';
-import { messageOf, OperatorError } from '../../contract/error.js';
 import type { Kind, OwnedKind } from '../../contract/kind.js';
 import { isMap, objectKey } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
+import { describeThrown } from '../../contract/origin.js';
 import type { ResourceType } from '../../contract/resource.js';
 import { DEFAULT_NAMESPACE, kindName } from '../../install/names.js';
 import { installedRules } from '../../install/rules.js';
@@ -60,11 +59,11 @@ export interface Project {
 
 type Outcome =
   | { readonly project: Project }
-  /** @defaultValue `stack`: the message says where */
-  | { readonly failure: { readonly message: string; readonly stack?: string } };
+  /** Lines. */
+  | { readonly failure: string };
 
-/** A configuration that takes longer waits for something that never happens. */
-const LONGEST_LOAD_SECONDS = 60;
+/** One that takes longer than its imports may is in an endless loop. */
+const LONGEST_LOAD_SECONDS = 65;
 
 /**
  * Starts this very command in a process of its own, with other arguments. It ends with this one, and signals of the terminal
@@ -89,13 +88,11 @@ function startCommand(args: readonly string[], stdio: StdioOptions, guard: Guard
 /**
  * Loads a project in a process of its own, so that its code can be loaded again and again, and can't break this one.
  *
- * @param root the folder of the project
  * @param signal ends it early
  * @returns the project, or why it can't be loaded; no problems where it was aborted
  */
 export async function loadProject(
   { samples, config, kinds }: ProjectOptions,
-  root: string,
   guard: Guard,
   signal: AbortSignal,
 ): Promise<{ readonly project?: Project; readonly problems: readonly string[] }> {
@@ -123,40 +120,17 @@ export async function loadProject(
   if (isOver()) return { problems: [] };
   if (ending.aborted)
     return { problems: [`Loading took longer than ${LONGEST_LOAD_SECONDS} s and was stopped`] };
-  if (outcome) {
-    const { message, stack } = outcome.failure;
-    // Where only Node knows the place, it is in its output.
-    const texts = stack === undefined ? [] : [stack, printed.trim()];
-    const place = texts.map((text) => placeOf(text, realpathSync(root), realpathSync('.'))).find(Boolean);
-    return { problems: `${place ? `${place}: ` : ''}${message}`.split('\n') };
-  }
+  if (outcome) return { problems: outcome.failure.split('\n') };
+  if (OUT_OF_MEMORY.test(printed)) return { problems: [`It ends the process, ${OUT_OF_MEMORY_TEXT}`] };
   const how = by ?? `exit code ${exitCode ?? '?'}: take out what calls process.exit`;
   return {
     problems: [`It ends the process, with ${how}`, ...printed.split('\n').filter((line) => line !== '')],
   };
 }
 
-/** The first line where Node can't read a text: `file:///work/kind.ts:3` or `/work/kind.ts:3`; or a frame of a stack. */
-const PLACE = /^(?:at (?:.*\(|async )?)?((?:file:\/\/)?\/[^()\n]+?):(\d+)(?::\d+\)?)?$/;
-
-/**
- * Finds where in a project an error comes from, as `src/kind.ts:3`: the innermost line that is the author's.
- *
- * @param stack of the error, or Node's output where it wasn't caught
- * @param root the folder of the project, without links in its path
- * @param from the folder relative to which the file is named
- */
-export function placeOf(stack: string, root: string, from = root): string | undefined {
-  for (const [index, text] of stack.split('\n').entries()) {
-    const [, url = '', line = ''] = PLACE.exec(text.trim()) ?? [];
-    if (index > 0 && !text.trim().startsWith('at ')) continue;
-    const path = url.startsWith('file://') ? fileURLToPath(url) : url;
-    const isOwn =
-      path.startsWith(root + sep) && !path.slice(root.length).includes(`${sep}node_modules${sep}`);
-    if (isOwn) return `${relative(from, path)}:${line}`;
-  }
-  return undefined;
-}
+/** As V8 ends a process, with a stack of its own behind. */
+const OUT_OF_MEMORY = /^<--- Last few GCs --->|JavaScript heap out of memory/m;
+const OUT_OF_MEMORY_TEXT = 'out of memory; look for a loop that never ends, in which a list or a text grows';
 
 /** `reconstruct dev-load`: loads a project in this process, for `loadProject` in the parent process. */
 export async function runDevLoad(samples: readonly string[], options: SharedOptions): Promise<void> {
@@ -170,17 +144,11 @@ export async function runDevLoad(samples: readonly string[], options: SharedOpti
   try {
     await send({ project: await readProject(projectOptions(samples, options)) });
   } catch (error) {
-    await send({ failure: failureOf(error) });
-    // Node prints the place of a syntax error only where it isn't caught.
-    setImmediate(() => {
-      throw error;
-    });
+    await send({ failure: error instanceof CliError ? error.message : describeThrown(error) });
   }
 }
 
 async function readProject({ samples, config, kinds: named }: ProjectOptions): Promise<Project> {
-  // Errors of the author's code keep their place this way.
-  if (config !== undefined) await import(pathToFileURL(resolve(config)).href);
   // A configuration is about its own kinds.
   const kinds = await loadKinds({ config, kinds: named, ...(!named && { builtIn: [] }) });
   if (kinds.length === 0)
@@ -210,13 +178,6 @@ async function readSamples(sources: readonly string[], kinds: readonly Kind[]) {
     if (error instanceof InputError) return { samples: [], mistakes: error.lines };
     throw error;
   }
-}
-
-function failureOf(error: unknown): { readonly message: string; readonly stack?: string } {
-  if (error instanceof CliError || !(error instanceof Error)) return { message: messageOf(error) };
-  const isNamed = !(error instanceof OperatorError) && error.name !== 'Error';
-  const message = isNamed ? `${error.name}: ${error.message}` : error.message;
-  return { message, ...(error.stack !== undefined && { stack: error.stack }) };
 }
 
 /**
@@ -268,8 +229,10 @@ export function startController(props: ControllerProps): (graceMilliseconds?: nu
   let isStopping = false;
   // Kinds of several groups may have the same name.
   const starting = kinds.map(({ name }) => name);
+  let outOfMemory = false;
   const read = (text: string): void => {
-    const line = isStopping ? undefined : readLogLine(text);
+    outOfMemory ||= OUT_OF_MEMORY.test(text);
+    const line = isStopping || outOfMemory ? undefined : readLogLine(text);
     if (typeof line === 'object') onLine(...line);
     else if (line !== undefined && starting.includes(line)) {
       starting.splice(starting.indexOf(line), 1);
@@ -278,7 +241,8 @@ export function startController(props: ControllerProps): (graceMilliseconds?: nu
   };
   for (const input of [child.stdout, child.stderr]) if (input) createInterface({ input }).on('line', read);
   const ended = once(child, 'close').then(([code, signal]) => {
-    if (!isStopping) onEnd(String(signal ?? `exit code ${String(code ?? '?')}`));
+    const how = outOfMemory ? OUT_OF_MEMORY_TEXT : String(signal ?? `exit code ${String(code ?? '?')}`);
+    if (!isStopping) onEnd(how);
   });
   return async (graceMilliseconds = GRACE_MILLISECONDS) => {
     isStopping = true;

@@ -1,9 +1,9 @@
 import type { V1Deployment } from '@kubernetes/client-node';
 import { handOverReplicas, identityOf, managersOf } from '../../contract/hand-over.js';
 import type { HandOver, HandOverFunction } from '../../contract/hand-over.js';
+import type { Wire } from '../../contract/kubernetes-types.js';
 import { childrenFieldManager } from '../../contract/names.js';
 import type { AnyObject } from '../../contract/object.js';
-import type { Wire } from '../common.js';
 import type { AppServiceSpec } from './spec.js';
 
 /** Returns what passes from one field manager to another before the children are applied; nothing, once that is done. */

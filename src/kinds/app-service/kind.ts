@@ -1,5 +1,6 @@
 import { loadCrd, storedVersion } from '../../contract/crd.js';
 import { defineKind } from '../../contract/define-kind.js';
+import { ENDING } from '../../contract/deterministic.js';
 import type { OwnedKind } from '../../contract/kind.js';
 import { AppService } from './construct.js';
 import { handOver } from './hand-over.js';
@@ -14,6 +15,8 @@ import { appServiceStatus, keepDeployment, keepRoute, keepService, nodePortsOf }
 export const appService = defineAppService(
   new URL('../../../crds/appservices.kosmos.io.yaml', import.meta.url),
 );
+
+ENDING.add(AppService);
 
 /** Defines the kind under the group of a CRD: the same fields, children and status, whatever the group is. */
 export function defineAppService(file: URL): OwnedKind {

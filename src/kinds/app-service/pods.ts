@@ -1,8 +1,9 @@
 import type { V1ContainerState, V1ContainerStatus, V1Pod } from '@kubernetes/client-node';
 import type { RelatedTypeProps } from '../../contract/define-kind.js';
+import type { Wire } from '../../contract/kubernetes-types.js';
 import { selectorLabels, type NamedKind } from '../../contract/names.js';
 import { controllerOf, type AnyObject } from '../../contract/object.js';
-import { compare, type Wire } from '../common.js';
+import { compare } from '../common.js';
 
 /** Projection of a pod that is in trouble, or may be, beside its identity. */
 export interface KeptPod {

@@ -1,10 +1,11 @@
 import type { V1Deployment, V1DeploymentStatus, V1Service, V1ServicePort } from '@kubernetes/client-node';
 import type { ConditionProps, ConditionStatus, Phase, Readiness } from '../../contract/conditions.js';
 import { keepReplicas } from '../../contract/hand-over.js';
+import type { Wire } from '../../contract/kubernetes-types.js';
 import { selectorLabels } from '../../contract/names.js';
 import type { AnyObject, CustomResource } from '../../contract/object.js';
 import type { Failure, StatusInput, StatusReport } from '../../contract/status.js';
-import { condition, given, type Wire } from '../common.js';
+import { condition, given } from '../common.js';
 import { keepStrategy } from './hand-over.js';
 import { worstFirst, type KeptPod, type PodTrouble } from './pods.js';
 import { DEFAULT_PROTOCOL } from './spec.js';

@@ -1,7 +1,8 @@
 import type { V1Job } from '@kubernetes/client-node';
+import type { Wire } from '../../contract/kubernetes-types.js';
 import { controllerOf } from '../../contract/object.js';
 import type { AnyObject, KubernetesObject, ObjectMeta } from '../../contract/object.js';
-import { given, type Wire } from '../common.js';
+import { given } from '../common.js';
 import { durationSeconds } from './duration.js';
 
 /** Projection of a Job: enough to judge it, and to delete exactly the one that was judged. */

@@ -7,11 +7,12 @@ import type {
   V1ServicePort,
 } from '@kubernetes/client-node';
 import type { Reader, TypeRef, Watch } from '../../contract/controller.js';
+import type { Wire } from '../../contract/kubernetes-types.js';
 import { childrenFieldManager } from '../../contract/names.js';
 import { objectKey, splitKey, type AnyObject } from '../../contract/object.js';
 import { keepIdentity, keepStatus } from '../../contract/projections.js';
 import { resourceType, type ResourceType } from '../../contract/resource.js';
-import { given, type Wire } from '../common.js';
+import { given } from '../common.js';
 import { GROUP, KIND, portKey, type Protocol, type StreamIngress } from './spec.js';
 import { configMapKey, isNginx, serviceKey, targetName } from './targets.js';
 import type { NginxTarget, RouteVersion, Target, Targets } from './targets.js';

@@ -1,0 +1,114 @@
+import type {
+  V1ClusterRole,
+  V1ClusterRoleBinding,
+  V1ConfigMap,
+  V1CronJob,
+  V1DaemonSet,
+  V1Deployment,
+  V1EndpointSlice,
+  V1Ingress,
+  V1Job,
+  V1LimitRange,
+  V1Namespace,
+  V1NetworkPolicy,
+  V1PersistentVolume,
+  V1PersistentVolumeClaim,
+  V1Pod,
+  V1PodDisruptionBudget,
+  V1PodSpec,
+  V1PodTemplateSpec,
+  V1ResourceQuota,
+  V1Role,
+  V1RoleBinding,
+  V1Secret,
+  V1Service,
+  V1ServiceAccount,
+  V1StatefulSet,
+  V1StorageClass,
+  V2HorizontalPodAutoscaler,
+} from '@kubernetes/client-node';
+import type { AnyObject } from './object.js';
+
+/**
+ * A type of client-node as its values travel on the wire: plain, read-only JSON instead of instances of its
+ * classes, with times as strings.
+ */
+export type Wire<T> = T extends Date
+  ? string
+  : T extends object
+    ? { readonly [Key in keyof T]: Wire<T[Key]> }
+    : T;
+
+/** Types of Kubernetes whose fields are known here, by API version and kind. */
+export interface KubernetesTypes {
+  v1: {
+    ConfigMap: V1ConfigMap;
+    LimitRange: V1LimitRange;
+    Namespace: V1Namespace;
+    PersistentVolume: V1PersistentVolume;
+    PersistentVolumeClaim: V1PersistentVolumeClaim;
+    Pod: V1Pod;
+    ResourceQuota: V1ResourceQuota;
+    Secret: V1Secret;
+    Service: V1Service;
+    ServiceAccount: V1ServiceAccount;
+  };
+  'apps/v1': { DaemonSet: V1DaemonSet; Deployment: V1Deployment; StatefulSet: V1StatefulSet };
+  'autoscaling/v2': { HorizontalPodAutoscaler: V2HorizontalPodAutoscaler };
+  'batch/v1': { CronJob: V1CronJob; Job: V1Job };
+  'discovery.k8s.io/v1': { EndpointSlice: V1EndpointSlice };
+  'networking.k8s.io/v1': { Ingress: V1Ingress; NetworkPolicy: V1NetworkPolicy };
+  'policy/v1': { PodDisruptionBudget: V1PodDisruptionBudget };
+  'rbac.authorization.k8s.io/v1': {
+    ClusterRole: V1ClusterRole;
+    ClusterRoleBinding: V1ClusterRoleBinding;
+    Role: V1Role;
+    RoleBinding: V1RoleBinding;
+  };
+  'storage.k8s.io/v1': { StorageClass: V1StorageClass };
+}
+
+type Known<ApiVersion, Kind> = ApiVersion extends keyof KubernetesTypes
+  ? Kind extends keyof KubernetesTypes[ApiVersion]
+    ? KubernetesTypes[ApiVersion][Kind]
+    : never
+  : never;
+
+/**
+ * The manifest of a type of Kubernetes, so that the compiler refuses fields that the type doesn't have:
+ * `new ApiObject(this, 'Service', { apiVersion: 'v1', kind: 'Service', ... } satisfies KubernetesManifest)`.
+ */
+export type KubernetesManifest = {
+  [ApiVersion in keyof KubernetesTypes]: {
+    [Kind in keyof KubernetesTypes[ApiVersion]]: ManifestOf<ApiVersion, Kind>;
+  }[keyof KubernetesTypes[ApiVersion]];
+}[keyof KubernetesTypes];
+
+type ManifestOf<ApiVersion, Kind> = { readonly apiVersion: ApiVersion; readonly kind: Kind } & Wire<
+  Omit<Known<ApiVersion, Kind>, 'apiVersion' | 'kind' | 'status'>
+>;
+
+/** The template of the Pods that a workload makes. */
+export type PodTemplate = Wire<V1PodTemplateSpec>;
+
+/** The spec of a Pod, also of those that a workload makes. */
+export type PodSpec = Wire<V1PodSpec>;
+
+/**
+ * A child as `status` and `handOver` read it, by the type that its kind declares: `child.kind === 'Deployment'` gives its
+ * `status` the type that Kubernetes has for it. Of other types than those of Kubernetes, the status is `unknown`.
+ */
+export type ChildOf<Type> = Type extends { readonly apiVersion: infer ApiVersion; readonly kind: infer Kind }
+  ? AnyObject & { readonly apiVersion: ApiVersion; readonly kind: Kind } & StatusOfKnown<
+        Known<ApiVersion, Kind>
+      > &
+      KeptOf<Type>
+  : AnyObject;
+
+type StatusOfKnown<Object> = [Object] extends [{ status?: infer Status }]
+  ? [Object] extends [never]
+    ? unknown
+    : { readonly status?: Wire<Status> }
+  : unknown;
+
+type KeptOf<Type> = Type extends { readonly keep: (object: never) => infer Kept } ? Kept : unknown;
