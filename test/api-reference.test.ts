@@ -33,6 +33,7 @@ const SECTIONS: readonly (readonly [title: string, ...files: string[]])[] = [
   [
     'Objects, types and names',
     'contract/crd',
+    'contract/kubernetes-types',
     'contract/resource',
     'contract/object',
     'contract/names',

@@ -198,7 +198,11 @@ export async function status(stand: Stand): Promise<Outcome> {
     await stand.cluster.create(quotas, { apiVersion, kind, metadata, spec: { hard: { pods: '0' } } });
     await trial.start();
     await trial.create(sample);
-    if (await requireTrue(trial)) held++;
+    // Counted also where the status is wrong.
+    let isHeld = false;
+    await requireTrue(trial, () => (isHeld = true)).finally(() => {
+      if (isHeld) held++;
+    });
     trial.steps.push('allow pods again');
     await stand.cluster.delete({ type: quotas, ...metadata });
     await requireTrue(trial);
@@ -224,19 +228,19 @@ async function requireReady(trial: Trial): Promise<void> {
   );
 }
 
-/** Waits until the status is consistent. @returns whether some object isn't ready */
-function requireTrue(trial: Trial): Promise<boolean> {
-  return soon(trial, CONSISTENT_MILLISECONDS, async () => {
+/** Waits until the status is consistent. @param onUnready called where some object isn't ready */
+async function requireTrue(trial: Trial, onUnready?: () => void): Promise<void> {
+  await soon(trial, CONSISTENT_MILLISECONDS, async () => {
     const cr = await trial.settled();
     const contradiction = contradictionIn(cr);
     if (contradiction !== undefined) throw new Error(contradiction);
     const unready = (await trial.objects()).find((object) => !trials.isReady(object));
+    if (unready) onUnready?.();
     const ready = conditionOf(cr, 'Ready');
     if (unready && ready?.status === 'True')
       throw new Error(
         `Ready is True (${ready.reason}: ${ready.message}), while ${describeRef(refOf(unready))} isn't ready`,
       );
-    return unready !== undefined;
   });
 }
 

@@ -21,8 +21,9 @@ export { eventually } from './eventually.js';
 export type { EventuallyOptions } from './eventually.js';
 export { Operator, withSandbox } from './operator.js';
 export type { OperatorProps, SandboxContext, WithSandboxOptions } from './operator.js';
-export { render } from './render.js';
-export { formatReport, requireHeld, sweep } from './sweep.js';
+export { readSamples, render } from './render.js';
+export type { SampleObject } from './render.js';
+export { formatReport, requireHeld, sweep, sweepCommand } from './sweep.js';
 export type {
   CheckName,
   CheckResult,

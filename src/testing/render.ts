@@ -1,3 +1,5 @@
+import { relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { storedVersion } from '../contract/crd.js';
 import type { StructuralSchema } from '../contract/crd.js';
 import { differences as deepDifferences, inAnotherWorld } from '../contract/deterministic.js';
@@ -5,7 +7,7 @@ import { messageOf, OperatorError } from '../contract/error.js';
 import type { Kind, Policy } from '../contract/kind.js';
 import { isMap, objectId } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
-import { judge, KnownKinds } from '../synth/custom-resource.js';
+import { judge, KnownKinds, readCustomResources } from '../synth/custom-resource.js';
 import { applyDefaults } from '../synth/defaults.js';
 import { formatProblem, InputError } from '../synth/problem.js';
 import { render as renderOne } from '../synth/render.js';
@@ -33,6 +35,24 @@ export function render(kind: Kind, cr: object, policy?: Policy): AnyObject[] {
   const problems = judge(version, candidate);
   if (problems.length > 0) throw new InputError(problems.map(formatProblem));
   return renderOne(kind.rendering.each, version.stored(candidate) as CustomResource, policy);
+}
+
+/** A custom resource of a file. */
+export type SampleObject = AnyObject & { readonly spec: Readonly<Record<string, unknown>> };
+
+/**
+ * Reads the custom resources of a kind from a YAML file.
+ *
+ * @returns them as they are written, at least one
+ * @throws OperatorError `InvalidInput` with file, document, line and path of each mistake
+ */
+export async function readSamples(
+  kind: Kind,
+  file: string | URL,
+): Promise<readonly [SampleObject, ...SampleObject[]]> {
+  const path = relative('.', file instanceof URL ? fileURLToPath(file) : file);
+  const inputs = await readCustomResources({ sources: [path], kinds: [kind] });
+  return inputs.map(({ document }) => document.value) as [SampleObject, ...SampleObject[]];
 }
 
 /** Renders one custom resource, of which a spec that is valid is known at least. */

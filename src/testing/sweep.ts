@@ -1,3 +1,4 @@
+import { parseArgs } from 'node:util';
 import type { SandboxClient } from '#sandbox/client.js';
 import { storedVersion } from '../contract/crd.js';
 import { oneOf } from '../contract/definition.js';
@@ -267,6 +268,47 @@ export function formatReport({ kind, seed, seconds, checks }: SweepReport): stri
   return [`${kind}, seed ${seed}, ${seconds.toFixed(0)} s`, ...lines, ...failures]
     .map((line) => line.trimEnd())
     .join('\n');
+}
+
+/**
+ * Runs a sweep as a command: `node sweep.ts [CHECK...] [--seed NUMBER]`. Prints each result at once and the report in the end.
+ * The exit code is 0 where everything holds, 1 where something doesn't, and 2 for bad input.
+ *
+ * @param samples returns the samples; a mistake in them is reported in a sentence
+ */
+export async function sweepCommand(
+  kind: Kind,
+  samples: () => Promise<readonly AnyObject[]>,
+  options: Omit<SweepOptions, 'checks' | 'seed'> = {},
+): Promise<void> {
+  const print = (text: string): void => void process.stdout.write(`${text}\n`);
+  try {
+    const { values, positionals } = parseArgs({
+      options: { seed: { type: 'string' } },
+      allowPositionals: true,
+    });
+    const { seed } = values;
+    if (seed !== undefined && !/^\d{1,15}$/.test(seed))
+      throw new OperatorError({
+        reason: 'InvalidInput',
+        message: `--seed: ${seed} is no number; give that of a report`,
+      });
+    const report = await sweep(kind, await samples(), {
+      onResult: ({ check, held, seconds }) => {
+        print(`${check}: ${held ? 'held' : 'FAILED'}, after ${seconds.toFixed(0)} s`);
+      },
+      ...options,
+      ...(positionals.length > 0 && { checks: positionals as CheckName[] }),
+      ...(seed !== undefined && { seed: Number(seed) }),
+    });
+    print(`\n${formatReport(report)}`);
+    process.exitCode = report.held ? 0 : 1;
+  } catch (error) {
+    const isUsage = String((error as NodeJS.ErrnoException).code).startsWith('ERR_PARSE_ARGS');
+    if (!isUsage && !(error instanceof OperatorError)) throw error;
+    process.stderr.write(`${messageOf(error)}\n`);
+    process.exitCode = 2;
+  }
 }
 
 /**

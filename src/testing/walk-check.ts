@@ -45,7 +45,7 @@ interface Walked {
 export async function walk(stand: Stand): Promise<Outcome> {
   const { cluster, samples } = stand;
   const specs = samples.map(({ spec }) => spec);
-  const fields = fieldsOf(stand.kind, specs, stand.notWalked);
+  const fields = fieldsOf(stand.kind, specs, stand.notWalked, imagesOf(stand));
   const nothing: Outcome = { tried: '', failures: [], notApplicable: 'nothing of its spec can be edited' };
   const goals = goalsOf(fields).length;
   if (goals === 0) return nothing;
@@ -81,6 +81,22 @@ export async function walk(stand: Stand): Promise<Outcome> {
   );
   const notWalked = without.map((path) => path.join('.'));
   return { tried: triedBy(stand, fields, plan, walked, notWalked), failures, notDone: plan.open, notWalked };
+}
+
+/** Returns the images of the containers that the samples are rendered to; what can't be rendered is up to other checks. */
+function imagesOf(stand: Stand): ReadonlySet<unknown> {
+  const images = new Set<unknown>();
+  for (const { spec } of stand.samples)
+    try {
+      const objects = rendered(stand, { metadata: { name: 'swept', namespace: 'sweep' }, spec });
+      JSON.stringify(objects, (key, value: unknown) => {
+        if (key === 'image') images.add(value);
+        return value;
+      });
+    } catch {
+      continue;
+    }
+  return images;
 }
 
 function triedBy(

@@ -119,8 +119,18 @@ function choicesAt({ schema, choices }: Pick<Fields, 'schema' | 'choices'>, path
   return values ?? (type === 'boolean' ? [true, false] : choices(path));
 }
 
-/** Reads the fields of a kind: values come from its samples, and from the schema where it says enough. */
-export function fieldsOf(kind: Kind, samples: readonly Spec[], notWalked: readonly string[] = []): Fields {
+/**
+ * Reads the fields of a kind: values come from its samples, and from the schema where it says enough.
+ *
+ * @param images of containers: a field that holds one gets it with another tag too, since the API server's default for
+ *   `imagePullPolicy` follows from the tag
+ */
+export function fieldsOf(
+  kind: Kind,
+  samples: readonly Spec[],
+  notWalked: readonly string[] = [],
+  images: ReadonlySet<unknown> = new Set(),
+): Fields {
   const schema = storedVersion(kind.crd).schema.openAPIV3Schema.properties?.spec ?? {};
   const { apiVersion, kind: kindName } = kind.type;
   const version = new KnownKinds([kind]).find({ apiVersion, kind: kindName });
@@ -132,11 +142,26 @@ export function fieldsOf(kind: Kind, samples: readonly Spec[], notWalked: readon
     // Another key of a map may hold another kind of value.
     const ofKey = given(path);
     const all = [...(ofKey.length > 0 ? ofKey : given(generalized(schema, path)))];
-    all.push(...fromSchema(schemaAt(schema, path)));
+    all.push(...fromSchema(schemaAt(schema, path)), ...retagged(path, all));
     return all.filter((value, index) => all.findIndex((one) => isDeepStrictEqual(one, value)) === index);
   };
   const problems = (spec: Spec, before?: Spec): readonly Problem[] =>
     judge(version, whole(spec), before && whole(before));
+  const known = new Map<string, readonly unknown[]>();
+  const retagged = (path: Path, values: readonly unknown[]): readonly unknown[] => {
+    const id = path.join('.');
+    const isAllowed = (image: string): boolean =>
+      path.some((step) => step === '[]' || step === '*') ||
+      samples.some((sample) => problems(withValue(sample, path, image)).length === 0);
+    const tagged =
+      known.get(id) ??
+      values
+        .filter((value) => images.has(value))
+        .map(withOtherTag)
+        .filter(isAllowed);
+    known.set(id, tagged);
+    return tagged;
+  };
   return {
     ...{ schema, choices, problems },
     leaves: leavesOf(schema).filter((path) => path.length > 0),
@@ -166,6 +191,12 @@ export function fieldsOf(kind: Kind, samples: readonly Spec[], notWalked: readon
 
 function withValue(spec: Spec, [step = '', ...rest]: Path, value: unknown): Spec {
   return { ...spec, [step]: rest.length === 0 ? value : withValue(spec[step] as Spec, rest, value) };
+}
+
+function withOtherTag(image: unknown): string {
+  const [reference = ''] = String(image).split('@');
+  const [name = '', tag] = reference.split(/:(?=[^/]*$)/);
+  return `${name}:${tag === undefined || tag === 'latest' ? '1' : 'latest'}`;
 }
 
 /** Returns the path with `*` in place of keys of maps. */

@@ -47,6 +47,12 @@ const found: readonly (readonly [fault: string, kind: Kind, check: CheckName, me
     'walk',
     /^ConfigMap <name>\.data is \{"color":"\w+"\} instead of absent/,
   ],
+  [
+    'a default that follows from the tag of an image, though both samples have tags of one sort',
+    faults.defaulted,
+    'walk',
+    /^Deployment.* <name>\.spec\.template\.spec\.containers\.0\.imagePullPolicy is "IfNotPresent" instead of "Always"/,
+  ],
 ];
 
 test.each(found)('%s is found', async (_fault, kind, check, message) => {
@@ -58,6 +64,7 @@ test.each(found)('%s is found', async (_fault, kind, check, message) => {
   expect(report.held).toBe(false);
   expect(report.checks[0]?.failures[0]?.what, formatReport(report)).toMatch(message);
   expect(report.checks[0]?.failures[0]?.sequence).not.toEqual([]);
+  if (check === 'status') expect(report.checks[0]?.tried).not.toContain('none of which makes pods');
 });
 
 test('of a sound kind, nothing is reported', async () => {

@@ -8,8 +8,8 @@ export interface PlantedSpec {
   readonly parts?: readonly { readonly name: string; readonly value?: string }[];
 }
 
-/** Of the parts, each is known by its name, unless the list is to have no keys. */
-export function plantedCrd({ keyed = true } = {}): CustomResourceDefinition {
+/** Of the parts, each is known by its name, unless the list is to have no keys; a free image is any with a tag. */
+export function plantedCrd({ keyed = true, freeImage = false } = {}): CustomResourceDefinition {
   const parts: StructuralSchema = {
     type: 'array',
     ...(keyed && { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] }),
@@ -26,7 +26,10 @@ export function plantedCrd({ keyed = true } = {}): CustomResourceDefinition {
     spec: {
       type: 'object',
       required: ['image'],
-      properties: { image: { type: 'string', enum: ['one:1', 'two:2'] }, color: { type: 'string' }, parts },
+      properties: {
+        image: { type: 'string', ...(freeImage ? { pattern: ':' } : { enum: ['one:1', 'two:2'] }) },
+        ...{ color: { type: 'string' }, parts },
+      },
     },
   });
 }

@@ -52,6 +52,18 @@ class Remembering extends Sound {
 /** A field that is removed stays as it was. */
 export const remembered = defineKind({ ...soundProps, construct: Remembering });
 
+class Defaulted extends Sound {
+  protected override pulling(): object {
+    return {};
+  }
+}
+
+/** The API server has chosen when the first image is pulled, by its tag, and keeps to that. */
+export const defaulted = defineKind({
+  ...{ ...soundProps, construct: Defaulted },
+  crd: plantedCrd({ freeImage: true }),
+});
+
 class Colliding extends Sound {
   protected override partsName(): string {
     return 'parts';

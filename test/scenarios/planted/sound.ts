@@ -20,7 +20,7 @@ export class Sound extends Construct {
       data: Object.fromEntries((spec.parts ?? []).map((part) => [part.name, part.value ?? ''])),
     });
     const labels = selectorLabels({ apiVersion: 'planted.example.com/v1', kind: 'Planted' }, name);
-    const containers = [{ name: 'main', image: spec.image, imagePullPolicy: 'IfNotPresent' }];
+    const containers = [{ name: 'main', image: spec.image, ...this.pulling() }];
     new ApiObject(this, 'Deployment', {
       ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name } },
       spec: { selector: { matchLabels: labels }, template: { metadata: { labels }, spec: { containers } } },
@@ -29,6 +29,10 @@ export class Sound extends Construct {
 
   protected settings(_name: string, { color }: PlantedSpec): Record<string, string> {
     return color === undefined ? {} : { color };
+  }
+
+  protected pulling(): object {
+    return { imagePullPolicy: 'IfNotPresent' };
   }
 
   protected partsName(name: string): string {
