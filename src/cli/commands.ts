@@ -188,13 +188,13 @@ function statusCommand(): Command {
 
 function initCommand(): Command {
   return new Command('init')
-    .summary('create a project for a kind of your own')
+    .summary('create a project for a kind of your own, or add a kind to one')
     .description(
-      'Creates a project for a kind of your own, in a new folder: a CRD, a construct, tests, a sample and an image. ' +
-        'Nothing is overwritten.',
+      'Creates a project for a kind of your own, in a new folder: a CRD, a construct, tests, a sample and an image. In the ' +
+        'folder of a project, adds another kind to it. Nothing is overwritten.',
     )
-    .argument('<name>', 'the project and its folder, e.g. guest-book; or . for the current folder')
-    .option('--group <group>', 'the group of its API, a domain of yours (default: example.com)')
+    .argument('<name>', 'the project and its folder, e.g. guest-book; or . for the current folder; or the kind to add')
+    .option('--group <group>', 'the group of its API, a domain of yours (default: example.com, or that of the project)')
     .option('--kind <kind>', 'the kind (default: NAME in PascalCase)')
     .addOption(
       new Option(

@@ -1,3 +1,3 @@
-import { kind } from './src/kind.ts';
+import { kind as gizmoKind } from './src/gizmo/kind.ts';
 
-export default { builtIn: false, kinds: [kind] };
+export default { builtIn: false, kinds: [gizmoKind] };

@@ -42,7 +42,7 @@ describe('names', () => {
   test.each<[project: string, group: string | undefined, kind: string | undefined, message: string]>([
     ['Guest_Book', undefined, undefined, 'as in guest-book'],
     ['a'.repeat(64), undefined, undefined, 'at most 63'],
-    ['../shop', undefined, undefined, 'a project is named'],
+    ['../shop', undefined, undefined, 'a project or kind is named'],
     ['shop', 'example', undefined, '--group: "example" can\'t be used: a group is a domain in lower case'],
     ['shop', 'web.k8s.io', undefined, 'it is reserved for Kubernetes'],
     ['shop', undefined, 'Guest-Book', 'as in GuestBook'],
@@ -52,7 +52,7 @@ describe('names', () => {
   });
 
   test('that the modules with the class use for something else are refused', () => {
-    const identifiers = ['src/gizmo.ts', 'src/kind.ts'].flatMap((file) =>
+    const identifiers = ['src/gizmo/construct.ts', 'src/gizmo/kind.ts'].flatMap((file) =>
       readFileSync(join(repoFolder(), 'templates/init', file), 'utf8')
         .replaceAll(/\/\*[^]*?\*\/|\/\/.*|'[^'\n]*'/g, '')
         .match(/\b[A-Z]\w*\b/g),

@@ -82,20 +82,63 @@ afterAll(() => {
   rmSync(top, { recursive: true });
 });
 
+/** A field of each child, in the construct of a project that has it, and the same misspelt. */
+const TYPOS: readonly (readonly [project: keyof typeof SETS, child: string, field: string, typo: string])[] =
+  [
+    ['all', 'ServiceAccount', 'metadata', 'metdata'],
+    ['all', 'ConfigMap', 'data', 'dta'],
+    ['keeper', 'PersistentVolumeClaim', 'accessModes', 'accesModes'],
+    ['all', 'Service', 'targetPort', 'targetport'],
+    ['all', 'Deployment', 'matchLabels', 'matchLabel'],
+    ['store', 'StatefulSet', 'volumeClaimTemplates', 'volumeClaimTemplate'],
+    ['agent', 'DaemonSet', 'template', 'tempate'],
+    ['all', 'Job', 'restartPolicy', 'restart'],
+    ['all', 'CronJob', 'concurrencyPolicy', 'concurency'],
+    ['all', 'HorizontalPodAutoscaler', 'averageUtilization', 'avgUtilization'],
+    ['all', 'PodDisruptionBudget', 'maxUnavailable', 'maxUnvailable'],
+    ['all', 'Ingress', 'pathType', 'pathtype'],
+    ['all', 'NetworkPolicy', 'policyTypes', 'policyType'],
+    // What all Pods have.
+    ['all', 'const pod =', 'imagePullPolicy', 'imagePulPolicy'],
+    ['all', 'const serverTemplate', 'annotations', 'annotation'],
+  ];
+
+/** Writes a copy of a construct for each typo. @returns name of the file and the typo, of each */
+function plantTypos(): string[][] {
+  return TYPOS.map(([project, child, field, typo]) => {
+    const text = read(project, `src/${project}/construct.ts`);
+    const start = text.indexOf(child.includes(' ') ? child : `new ApiObject(this, '${child}'`);
+    const at = start + text.slice(start).search(new RegExp(`\\b${field}:`));
+    expect(Math.min(start, at - start), `${child} of ${project} has ${field}`).not.toBe(-1);
+    const name = child.replace(/\W/g, '');
+    const copy = text.slice(0, at) + typo + text.slice(at + field.length);
+    writeFileSync(join(top, project, `src/${project}/typo-${name}.ts`), copy);
+    return [name, typo];
+  });
+}
+
 describe('the projects', () => {
-  test('have no type errors by their own tsconfig, nor has the template itself', async () => {
+  test('have no type errors by their own tsconfig, nor has the template itself; a misspelt field of a child is one', async () => {
     const own = JSON.parse(read('web/tsconfig.json')) as object;
     const include = names.flatMap((name) => [`${name}/src`, `${name}/test`]);
     writeFileSync(join(top, 'tsconfig.json'), JSON.stringify({ ...own, include }));
-    expect(await node(tsc, '-p', top)).toBe('');
+    // In the same run, since each takes long.
+    const planted = plantTypos();
+    const lines = (await node(tsc, '-p', top, '--pretty', 'false'))
+      .split('\n')
+      .filter((line) => /^\S/.test(line));
+    const found = lines.map(
+      (line) => /^.*\/typo-(\S+)\.ts\(.* '(\w+)' does not exist in type/.exec(line)?.slice(1) ?? line,
+    );
+    expect(found.sort()).toEqual(planted.sort());
     expect(await node(tsc, '-p', join(root, 'templates/init'))).toBe('');
   }, 180_000);
 
   test('pass the test that needs no cluster, which fails once the construct renders something else', async () => {
-    const tests = names.map((name) => `${name}/test/snapshot.test.ts`);
+    const tests = names.map((name) => `${name}/test/${name}/snapshot.test.ts`);
     expect(await node('--test', '--test-isolation=none', ...tests)).toMatch(/pass 16\n.*\n?.*fail 0\n/);
 
-    const construct = join(top, 'plain/src/plain.ts');
+    const construct = join(top, 'plain/src/plain/construct.ts');
     const text = readFileSync(construct, 'utf8');
     writeFileSync(construct, text.replace('runAsNonRoot: true', 'runAsNonRoot: false'));
     expect(await node('--test', tests[0]!)).toContain('fail 1\n');
@@ -105,9 +148,9 @@ describe('the projects', () => {
   test.each(names)(
     '%s: the sample leads to its children alone, and nothing of the template is left',
     (name) => {
-      const made = [...read(name, `test/snapshots/${name}.yaml`).matchAll(/^kind: (\w+)$/gm)];
+      const made = [...read(name, `test/${name}/snapshot.yaml`).matchAll(/^kind: (\w+)$/gm)];
       expect(made.map(([, kind]) => kind).sort()).toEqual(SETS[name].split(',').sort());
-      for (const file of globSync('{*,*/*}.{ts,mjs,md,yaml}', { cwd: join(top, name) }))
+      for (const file of globSync('**/*.{ts,mjs,md,yaml}', { cwd: join(top, name) }))
         expect(read(name, file)).not.toMatch(/gizmo|# if:|\/\/ if:/i);
     },
   );
@@ -117,7 +160,7 @@ describe('the projects', () => {
       parseAllDocuments(text).map((each) => each.toJS() as unknown);
     const config = join(top, 'all/reconstruct.config.mjs');
     const printed = await node(command, 'synth', '--config', config, join(top, 'all/samples'));
-    expect(objects(printed)).toEqual(objects(read('all/test/snapshots/all.yaml')));
+    expect(objects(printed)).toEqual(objects(read('all/test/all/snapshot.yaml')));
     const manifests = await node(
       command,
       'install',
@@ -137,8 +180,8 @@ describe('the projects', () => {
       dependencies: { cdk8s: tested.cdk8s, constructs: tested.constructs, 'cdk8s-reconstruct': SOURCE },
       devDependencies: { '@types/node': tested['@types/node'], typescript: tested.typescript },
     });
-    const files = Object.values(scripts).flatMap((script) => script.match(/\S+\.ts\b/g) ?? []);
-    expect(files).toContain('test/sweep.ts');
+    const files = Object.values(scripts).flatMap((script) => script.match(/[\w/*.-]+\.ts\b/g) ?? []);
+    expect(files).toContain('test/web/sweep.ts');
     for (const file of files) expect(globSync(file, { cwd: join(top, 'web') })).not.toEqual([]);
   });
 
@@ -151,6 +194,90 @@ describe('the projects', () => {
     const flags = (text: string): string[] => text.match(/"--[\w=-]+"/g) ?? [];
     expect(flags(written)).toEqual(flags(own));
     expect(flags(own)).not.toEqual([]);
+  });
+});
+
+describe('a project', () => {
+  const ROUTES = ['--children', 'Service,Deployment'];
+
+  test('gets a second kind, in its group, which its commands know', () => {
+    const cwd = folderWith({});
+    const text = (path: string): string => readFileSync(join(cwd, path), 'utf8');
+    symlinkSync(join(top, 'node_modules'), join(cwd, 'node_modules'));
+    const common = ['--package', SOURCE, '--children', 'ConfigMap'];
+    expect(init(cwd, 'shop', '--group', 'web.example.com', ...common)).toMatchObject({ status: 0 });
+    const shop = join(cwd, 'shop');
+    const before = readdirSync(shop, { recursive: true, encoding: 'utf8' });
+
+    expect(init(shop, 'price-list', ...ROUTES)).toMatchObject({ status: 0 });
+    const added = readdirSync(shop, { recursive: true, encoding: 'utf8' }).filter(
+      (path) => !before.includes(path),
+    );
+    expect(added.sort()).toEqual([
+      'samples/price-list.yaml',
+      ...['', '/construct.ts', '/crd.ts', '/kind.ts'].map((path) => `src/price-list${path}`),
+      ...['', '/operator.test.ts', '/snapshot.test.ts', '/snapshot.yaml', '/sweep.ts'].map(
+        (path) => `test/price-list${path}`,
+      ),
+    ]);
+    expect(text('shop/reconstruct.config.mjs')).toBe(
+      "import { kind as shopKind } from './src/shop/kind.ts';\n" +
+        "import { kind as priceListKind } from './src/price-list/kind.ts';\n\n" +
+        'export default { builtIn: false, kinds: [shopKind, priceListKind] };\n',
+    );
+    const synth = spawnSync(process.execPath, [command, 'synth', 'samples'], { cwd: shop, encoding: 'utf8' });
+    expect(synth.stdout.match(/^kind: .*/gm)?.sort()).toEqual([
+      'kind: ConfigMap',
+      'kind: Deployment',
+      'kind: Service',
+    ]);
+    expect(text('shop/src/price-list/crd.ts')).toContain("group: 'web.example.com'");
+    expect(text('shop/samples/price-list.yaml')).toContain('apiVersion: web.example.com/v1\nkind: PriceList');
+  });
+
+  test.each<[what: string, args: string[], files: Record<string, string>, message: string]>([
+    [
+      'with a sample of that name',
+      ['price'],
+      { 'samples/price.yaml': '' },
+      'nothing is overwritten: samples/price.yaml',
+    ],
+    ['that is itself named', ['.'], {}, 'this folder is a project already; give the name of another kind'],
+    [
+      'and another package',
+      ['price', '--package', SOURCE],
+      {},
+      '--package: a kind is added to the project here',
+    ],
+    [
+      'whose configuration is broken',
+      ['price'],
+      { 'reconstruct.config.mjs': '}' },
+      "can't be loaded: SyntaxError",
+    ],
+  ])('%s gets none, and stays as it is', (_, args, files, message) => {
+    const cwd = folderWith({ 'reconstruct.config.mjs': 'export default { kinds: [] };' });
+    for (const [path, content] of Object.entries(files)) {
+      mkdirSync(dirname(join(cwd, path)), { recursive: true });
+      writeFileSync(join(cwd, path), content);
+    }
+    const before = readdirSync(cwd, { recursive: true, encoding: 'utf8' });
+    const { status, stderr } = init(cwd, ...args);
+    expect([status, stderr]).toEqual([2, expect.stringContaining(message)]);
+    expect(readdirSync(cwd, { recursive: true, encoding: 'utf8' })).toEqual(before);
+  });
+
+  test('whose list of kinds is written another way gets the files, and the line to add is printed', () => {
+    const config = 'const kinds = [];\nexport default { kinds };\n';
+    const cwd = folderWith({ 'reconstruct.config.mjs': config, 'package.json': '{"type":"module"}' });
+    const { status, stdout } = spawnSync(process.execPath, [command, 'init', 'price', ...ROUTES], {
+      ...{ cwd, encoding: 'utf8' },
+    });
+    expect([status, stdout]).toEqual([
+      0,
+      expect.stringContaining("  import { kind as priceKind } from './src/price/kind.ts';\n"),
+    ]);
+    expect(readFileSync(join(cwd, 'reconstruct.config.mjs'), 'utf8')).toBe(config);
   });
 });
 

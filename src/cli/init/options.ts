@@ -14,17 +14,20 @@ function refuseUnless(isUsable: boolean, option: string, why: string): void {
 export const DEFAULT_GROUP = 'example.com';
 
 export interface Names {
-  /** Of its folder, its package and, by default, its image. */
+  /** Of its folder, its package and, by default, its image; of no use for a kind that is added to a project. */
   readonly project: string;
   readonly group: string;
   /** In PascalCase: the kind, and the class of its construct. */
   readonly kind: string;
-  /** In kebab-case: of the files of the construct, the sample and the snapshot. */
+  /** In kebab-case: of the sample, and of the folders of the kind and its tests. */
   readonly file: string;
 }
 
 /** Identifiers in the modules of the construct and the kind that a class can't be named after, and what files are. */
-const TAKEN = ['ApiObject', 'Construct', 'Crd', 'JSON', 'Kind', 'Object', 'PropsOf'];
+const TAKEN = [
+  ...['ApiObject', 'Construct', 'Crd', 'JSON', 'Kind', 'KubernetesManifest', 'Object', 'Partial', 'PodSpec'],
+  ...['PodTemplate', 'PropsOf'],
+];
 
 /**
  * @param kind defaults to the name of the project in PascalCase
@@ -35,7 +38,7 @@ export function readNames(project: string, group = DEFAULT_GROUP, kind = pascalC
     refuseUnless(isUsable, option, `${JSON.stringify(value)} can't be used: ${remedy}`);
   };
   const label =
-    'a project is named in at most 63 lower-case letters, digits and "-", with a letter first, as in guest-book';
+    'a project or kind is named in at most 63 lower-case letters, digits and "-", with a letter first, as in guest-book';
   check(isLabel(project), 'NAME', project, label);
   const reserved = 'it is reserved for Kubernetes; give a domain of yours';
   check(!isKubernetesGroup(group), '--group', group, reserved);
@@ -114,7 +117,7 @@ function childNamed(name: string): string {
   const meant = suggest(name, CHILDREN) ?? suggest(name.replace(/s$/i, ''), CHILDREN);
   throw new CliError(
     `--children: there is no ${name} in the template${meant === undefined ? '' : `; did you mean ${meant}?`}; it has ` +
-      `${CHILDREN.join(', ')}. Add any other kind in the namespace by hand, to the construct and to children in src/kind.ts. ` +
+      `${CHILDREN.join(', ')}. Add any other kind in the namespace by hand, to the construct and to children in kind.ts. ` +
       'Kinds of the whole cluster, Roles and Secrets are better created by an admin: they would need rights or values ' +
       'that users of the kind lack',
     2,
@@ -135,6 +138,11 @@ export interface Dependency extends Source {
 
 export const ownFolder = fileURLToPath(new URL('../../../', import.meta.url));
 
+/** Returns the name of the package that runs. */
+export function ownName(folder = ownFolder): string {
+  return (JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { readonly name: string }).name;
+}
+
 /**
  * Finds the source of the very package that runs.
  *
@@ -143,7 +151,7 @@ export const ownFolder = fileURLToPath(new URL('../../../', import.meta.url));
  * @throws CliError with exit code 2 where the source isn't known, or others could not install it
  */
 export function ownDependency(given?: string, folder = ownFolder): Dependency {
-  const { name } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { name: string };
+  const name = ownName(folder);
   return { name, ...(given === undefined ? recordedSource(folder) : givenSource(name, given)) };
 }
 

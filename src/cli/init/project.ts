@@ -15,6 +15,8 @@ import { createRequire } from 'node:module';
 import { basename, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { messageOf } from '../../contract/error.js';
+import { groupKind } from '../../contract/resource.js';
+import { CONFIG_FILE, loadKinds } from '../config.js';
 import { CliError, untilInterrupted } from '../exit.js';
 import { print } from '../output.js';
 import {
@@ -22,6 +24,7 @@ import {
   DEFAULT_GROUP,
   ownDependency,
   ownFolder,
+  ownName,
   readChildren,
   readNames,
   SERVERS,
@@ -37,12 +40,13 @@ interface InitOptions {
 }
 
 /**
- * `reconstruct init`: creates a project for a new kind from the template.
+ * `reconstruct init`: creates a project for a new kind from the template, or adds a kind to the project of the working directory.
  *
  * @param name of the project and its folder; or `.`, the working directory, whose name is the project's
  * @throws CliError with exit code 2 where it can't be created; then nothing was written
  */
 export async function runInit(name: string, options: InitOptions): Promise<void> {
+  if (existsSync(CONFIG_FILE)) return addKind(name, options);
   const target = resolve(name);
   const isHere = name === '.';
   const names = readNames(isHere ? basename(target) : name, options.group, options.kind);
@@ -51,7 +55,9 @@ export async function runInit(name: string, options: InitOptions): Promise<void>
   const dependency = ownDependency(options.package);
   const files = projectFiles(names, children, dependency, earlier);
   await untilInterrupted(async (signal) => {
-    const paths = await write(target, files, (folder) => recordSnapshot(folder, dependency.name, signal));
+    const paths = await write(target, files, (folder) =>
+      recordSnapshot(folder, names, dependency.name, signal),
+    );
     const lines = [
       `${names.kind} of ${names.group}/v1, which creates ${children.join(', ')}:`,
       ...paths.map((path) => `  ${isHere ? path : `${name}/${path}`}`),
@@ -66,6 +72,67 @@ export async function runInit(name: string, options: InitOptions): Promise<void>
   });
 }
 
+/** @throws CliError with exit code 2 where it can't be added; then nothing was written */
+async function addKind(name: string, options: InitOptions): Promise<void> {
+  const refuse = (what: string): never => {
+    throw new CliError(what, 2);
+  };
+  if (name === '.')
+    refuse(
+      `${CONFIG_FILE}: this folder is a project already; give the name of another kind, as in "init order"`,
+    );
+  if (options.package !== undefined)
+    refuse(
+      `--package: a kind is added to the project here, which depends on a package already; leave it out`,
+    );
+  const kinds = await loadKinds({ builtIn: [] });
+  const names = readNames(name, options.group ?? kinds[0]?.crd.spec.group, options.kind);
+  const children = readChildren(options.children ?? DEFAULT_CHILDREN);
+  const type = `${names.kind}.${names.group}`;
+  if (kinds.some((kind) => groupKind(kind.type) === type))
+    refuse(`${CONFIG_FILE}: it has a kind ${type} already`);
+  const ofKind = filesBelow(TEMPLATE).filter((path) => path.includes('gizmo'));
+  const files = filledTemplate(ofKind, names, children, ownName());
+  const places = [`src/${names.file}`, `samples/${names.file}.yaml`, `test/${names.file}`];
+  const taken = places.filter((place) => existsSync(place));
+  if (taken.length > 0)
+    refuse(`in the way, and nothing is overwritten: ${taken.join(', ')}; move them, or give another name`);
+  const config = withKind(readFileSync(CONFIG_FILE, 'utf8'), names);
+  if (config.text !== undefined) files.set(CONFIG_FILE, config.text);
+  await untilInterrupted(async (signal) => {
+    const paths = await write('.', files, (folder) => recordSnapshot(folder, names, ownName(), signal));
+    const lines = [
+      `${names.kind} of ${names.group}/v1, which creates ${children.join(', ')}:`,
+      ...paths.map((path) => `  ${path}`),
+      ...(config.text === undefined
+        ? [`Add it to ${CONFIG_FILE}, whose list "kinds" is written another way:`, `  ${config.line}`]
+        : []),
+      'Next:',
+      '  npm test',
+      `  node test/${names.file}/sweep.ts`,
+    ];
+    await print(`${lines.join('\n')}\n`);
+  });
+}
+
+/** Returns the line that imports a kind, and a configuration with it; no text where its list isn't one of names alone. */
+function withKind(config: string, names: Names): { readonly line: string; readonly text?: string } {
+  const line = `import { kind as ${constantOf(names)} } from './src/${names.file}/kind.ts';`;
+  const [list, listed = ''] = /\bkinds: \[([\w$\s,]*)\]/.exec(config) ?? [];
+  if (list === undefined) return { line };
+  const items = [...listed.split(',').map((item) => item.trim()), constantOf(names)].filter(Boolean);
+  const last = [...config.matchAll(/^import\b[^;]*;\n/gm)].at(-1);
+  const end = last ? last.index + last[0].length : 0;
+  const whole = `${config.slice(0, end)}${line}\n${config.slice(end)}`;
+  const text = whole.replace(list, () => `kinds: [${items.join(', ')}]`);
+  return { line, text };
+}
+
+/** As in `guestBookKind`. */
+function constantOf({ file }: Names): string {
+  return `${file.replace(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())}Kind`;
+}
+
 const PLACEHOLDER = `The group ${DEFAULT_GROUP} is a placeholder: give a domain of yours with --group, before others use the kind`;
 
 type Files = ReadonlyMap<string, string | Buffer>;
@@ -76,20 +143,32 @@ const TEMPLATE = join(ownFolder, 'templates/init');
 const RENAMED: Readonly<Record<string, string>> = {
   dockerignore: '.dockerignore',
   gitignore: '.gitignore',
+  npmrc: '.npmrc',
   'package.template.json': MANIFEST,
 };
 
-/**
- * Returns the template for these children: parts for others are left out, and names are put in.
- *
- * @param earlier what `npm init -y` has written; its author and the like stay
- */
+/** @param earlier what `npm init -y` has written; its author and the like stay */
 function projectFiles(
   names: Names,
   children: readonly string[],
   { name: library, spec, tarball }: Dependency,
   earlier: Manifest | undefined,
 ): Files {
+  const files = filledTemplate(filesBelow(TEMPLATE), names, children, library, tarball !== undefined);
+  const manifest = JSON.parse(String(files.get(MANIFEST))) as Manifest;
+  files.set(MANIFEST, `${JSON.stringify(merged(manifest, { [library]: spec }, earlier), null, 2)}\n`);
+  if (tarball) files.set(tarball.path, tarball.content);
+  return files;
+}
+
+/** Returns files of the template for these children: parts for others are left out, and names are put in. */
+function filledTemplate(
+  paths: readonly string[],
+  names: Names,
+  children: readonly string[],
+  library: string,
+  hasTarball = false,
+): Map<string, string | Buffer> {
   const server = SERVERS.find((child) => children.includes(child));
   const isScaled = server !== undefined && server !== 'DaemonSet';
   const present = new Set<string>([
@@ -97,7 +176,7 @@ function projectFiles(
     ...(server ? ['server'] : []),
     ...(isScaled && !children.includes('HorizontalPodAutoscaler') ? ['replicas'] : []),
     ...(server || TASKS.some((task) => children.includes(task)) ? ['workload'] : []),
-    ...(tarball ? ['vendor'] : []),
+    ...(hasTarball ? ['vendor'] : []),
   ]);
   const values: Readonly<Record<string, string>> = {
     'gizmos.example.org': names.group,
@@ -105,22 +184,20 @@ function projectFiles(
     GizmoChildren: children.join(', '),
     GizmoServer: server ?? '',
     Gizmo: names.kind,
+    gizmoKind: constantOf(names),
     gizmo: names.file,
   };
   const named = (text: string): string =>
     text.replace(
-      /gizmos\.example\.org|gizmo-project|Gizmo(Children|Server)?|gizmo/g,
+      /gizmos\.example\.org|gizmo-project|Gizmo(Children|Server)?|gizmo(Kind)?/g,
       (name) => values[name] ?? name,
     );
   const files = new Map<string, string | Buffer>();
-  for (const path of filesBelow(TEMPLATE)) {
+  for (const path of paths) {
     const text = named(withoutOthers(readFileSync(join(TEMPLATE, path), 'utf8'), present));
     const imported = text.replace(/(?<=from '|node_modules\/)reconstruct(?=['/])/g, library);
     files.set(RENAMED[path] ?? named(path), imported);
   }
-  const manifest = JSON.parse(String(files.get(MANIFEST))) as Manifest;
-  files.set(MANIFEST, `${JSON.stringify(merged(manifest, { [library]: spec }, earlier), null, 2)}\n`);
-  if (tarball) files.set(tarball.path, tarball.content);
   return files;
 }
 
@@ -244,7 +321,7 @@ async function write(
   const isNew = !existsSync(target);
   const parent = isNew ? dirname(target) : target;
   if (!existsSync(parent)) throw new CliError(`${parent}: there is no such folder; create it first`, 2);
-  const staging = mkdtempSync(join(parent, `.${basename(target)}-`));
+  const staging = mkdtempSync(join(parent, `.${basename(resolve(target))}-`));
   const folder = join(staging, 'project');
   try {
     for (const [path, content] of files) {
@@ -254,7 +331,7 @@ async function write(
     await complete(folder);
     const paths = filesBelow(folder);
     if (isNew) renameSync(folder, target);
-    else for (const name of readdirSync(folder)) renameSync(join(folder, name), join(target, name));
+    else moveInto(folder, target);
     return paths;
   } catch (error) {
     if (error instanceof CliError) throw error;
@@ -264,11 +341,38 @@ async function write(
   }
 }
 
+/** Moves what is in a folder to one that exists: all of it, or nothing. Files that are replaced come last. */
+function moveInto(folder: string, target: string): void {
+  const moved: string[] = [];
+  const replaced: string[] = [];
+  const move = (path: string): void => {
+    const place = join(target, path);
+    if (!existsSync(place)) {
+      renameSync(join(folder, path), place);
+      moved.push(place);
+    } else if (statSync(place).isDirectory())
+      for (const name of readdirSync(join(folder, path))) move(join(path, name));
+    else replaced.push(path);
+  };
+  try {
+    move('.');
+    for (const path of replaced) renameSync(join(folder, path), join(target, path));
+  } catch (error) {
+    for (const place of moved) rmSync(place, { recursive: true });
+    throw error;
+  }
+}
+
 /** A test that takes longer hangs. */
 const TEST_MILLISECONDS = 300_000;
 
 /** Records the sample's manifests by the project's own test, with the packages that are installed beside this one. */
-async function recordSnapshot(folder: string, library: string, signal: AbortSignal): Promise<void> {
+async function recordSnapshot(
+  folder: string,
+  { file }: Names,
+  library: string,
+  signal: AbortSignal,
+): Promise<void> {
   const modules = join(folder, 'node_modules');
   const packages = { [library]: ownFolder, cdk8s: peer('cdk8s'), constructs: peer('constructs') };
   for (const [name, place] of Object.entries(packages)) {
@@ -276,7 +380,7 @@ async function recordSnapshot(folder: string, library: string, signal: AbortSign
     symlinkSync(place, join(modules, name), 'junction');
   }
   const { NODE_TEST_CONTEXT: _, NODE_OPTIONS: __, ...env } = process.env;
-  const args = ['--test-update-snapshots', 'test/snapshot.test.ts'];
+  const args = ['--test-update-snapshots', `test/${file}/snapshot.test.ts`];
   const limits = { signal, killSignal: 'SIGKILL', timeout: TEST_MILLISECONDS } as const;
   try {
     await promisify(execFile)(process.execPath, args, { cwd: folder, env, ...limits });

@@ -274,7 +274,7 @@ test('the command makes projects that have the package by its name, and what it 
     ...{ 'cdk8s-reconstruct': manifest.version, cdk8s: tested!.cdk8s, constructs: tested!.constructs },
     ...{ '@types/node': tested!['@types/node'], typescript: tested!.typescript },
   });
-  expect(readFileSync(join(project, 'shop/src/kind.ts'), 'utf8')).toContain("from 'cdk8s-reconstruct';");
+  expect(readFileSync(join(project, 'shop/src/shop/kind.ts'), 'utf8')).toContain("from 'cdk8s-reconstruct';");
   expect(readFileSync(join(project, 'shop/Dockerfile'), 'utf8')).toContain(
     '/app/node_modules/cdk8s-reconstruct/lib/bundle/reconstruct.mjs',
   );

@@ -4,7 +4,14 @@ import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
 // if: workload
 import { selectorLabels } from 'cdk8s-reconstruct';
-import type { PropsOf } from 'cdk8s-reconstruct';
+import type {
+  KubernetesManifest,
+  // if: workload
+  PodSpec,
+  // if: server
+  PodTemplate,
+  PropsOf,
+} from 'cdk8s-reconstruct';
 import { crd } from './crd.ts';
 
 /** The objects of one Gizmo. */
@@ -18,7 +25,7 @@ export class Gizmo extends Construct {
     const serverLabels = { ...labels, 'app.kubernetes.io/component': 'server' };
 
     // if: workload
-    const pod = (container: object): object => ({
+    const pod = (container: Partial<PodSpec['containers'][number]>): PodSpec => ({
       // if: ServiceAccount
       serviceAccountName: name,
       securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
@@ -49,7 +56,7 @@ export class Gizmo extends Construct {
     });
 
     // if: server
-    const serverTemplate = {
+    const serverTemplate: PodTemplate = {
       metadata: {
         labels: serverLabels,
         // if: ConfigMap
@@ -73,7 +80,11 @@ export class Gizmo extends Construct {
     };
 
     // if: ServiceAccount
-    new ApiObject(this, 'ServiceAccount', { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name } });
+    new ApiObject(this, 'ServiceAccount', {
+      apiVersion: 'v1',
+      kind: 'ServiceAccount',
+      metadata: { name },
+    } satisfies KubernetesManifest);
 
     // if: ConfigMap
     new ApiObject(this, 'ConfigMap', {
@@ -81,7 +92,7 @@ export class Gizmo extends Construct {
       kind: 'ConfigMap',
       metadata: { name },
       data: spec.config,
-    });
+    } satisfies KubernetesManifest);
 
     // if: PersistentVolumeClaim
     new ApiObject(this, 'PersistentVolumeClaim', {
@@ -89,7 +100,7 @@ export class Gizmo extends Construct {
       kind: 'PersistentVolumeClaim',
       metadata: { name },
       spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: spec.storage } } },
-    });
+    } satisfies KubernetesManifest);
 
     // if: Service
     new ApiObject(this, 'Service', {
@@ -103,7 +114,7 @@ export class Gizmo extends Construct {
         selector: serverLabels,
         ports: [{ name: 'http', port: spec.port, targetPort: 'http', protocol: 'TCP' }],
       },
-    });
+    } satisfies KubernetesManifest);
 
     // if: Deployment
     new ApiObject(this, 'Deployment', {
@@ -119,7 +130,7 @@ export class Gizmo extends Construct {
         selector: { matchLabels: serverLabels },
         template: serverTemplate,
       },
-    });
+    } satisfies KubernetesManifest);
 
     // if: StatefulSet
     new ApiObject(this, 'StatefulSet', {
@@ -140,7 +151,7 @@ export class Gizmo extends Construct {
           },
         ],
       },
-    });
+    } satisfies KubernetesManifest);
 
     // if: DaemonSet
     new ApiObject(this, 'DaemonSet', {
@@ -148,7 +159,7 @@ export class Gizmo extends Construct {
       kind: 'DaemonSet',
       metadata: { name },
       spec: { selector: { matchLabels: serverLabels }, template: serverTemplate },
-    });
+    } satisfies KubernetesManifest);
 
     // if: Job
     new ApiObject(this, 'Job', {
@@ -161,7 +172,7 @@ export class Gizmo extends Construct {
           spec: { restartPolicy: 'Never', ...pod({ command: spec.jobCommand }) },
         },
       },
-    });
+    } satisfies KubernetesManifest);
 
     // if: CronJob
     new ApiObject(this, 'CronJob', {
@@ -180,7 +191,7 @@ export class Gizmo extends Construct {
           },
         },
       },
-    });
+    } satisfies KubernetesManifest);
 
     // if: HorizontalPodAutoscaler
     new ApiObject(this, 'HorizontalPodAutoscaler', {
@@ -198,7 +209,7 @@ export class Gizmo extends Construct {
           },
         ],
       },
-    });
+    } satisfies KubernetesManifest);
 
     // if: PodDisruptionBudget
     new ApiObject(this, 'PodDisruptionBudget', {
@@ -206,7 +217,7 @@ export class Gizmo extends Construct {
       kind: 'PodDisruptionBudget',
       metadata: { name },
       spec: { maxUnavailable: 1, selector: { matchLabels: serverLabels } },
-    });
+    } satisfies KubernetesManifest);
 
     // if: Ingress
     new ApiObject(this, 'Ingress', {
@@ -225,7 +236,7 @@ export class Gizmo extends Construct {
           },
         ],
       },
-    });
+    } satisfies KubernetesManifest);
 
     // if: NetworkPolicy
     new ApiObject(this, 'NetworkPolicy', {
@@ -241,6 +252,6 @@ export class Gizmo extends Construct {
           { ports: [{ port: 'http', protocol: 'TCP' }] },
         ],
       },
-    });
+    } satisfies KubernetesManifest);
   }
 }

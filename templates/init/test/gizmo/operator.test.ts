@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { test } from 'node:test';
-import { Yaml } from 'cdk8s';
 import type { Condition } from 'cdk8s-reconstruct';
-import { eventually, withSandbox } from 'cdk8s-reconstruct/testing';
-import { kind } from '../src/kind.ts';
+import { eventually, readSamples, withSandbox } from 'cdk8s-reconstruct/testing';
+import { kind } from '../../src/gizmo/kind.ts';
 
-const [sample] = Yaml.load(join(import.meta.dirname, '../samples/gizmo.yaml'));
+const [sample] = await readSamples(kind, new URL('../../samples/gizmo.yaml', import.meta.url));
 
 test('the operator makes the sample ready', () =>
   withSandbox({ kinds: [kind] }, async ({ cluster, makeNamespace, run }) => {

@@ -1,6 +1,6 @@
 import { defineKind } from 'cdk8s-reconstruct';
+import { Gizmo } from './construct.ts';
 import { crd } from './crd.ts';
-import { Gizmo } from './gizmo.ts';
 
 export const kind = defineKind({
   crd,

@@ -2,16 +2,15 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Yaml } from 'cdk8s';
-import { render } from 'cdk8s-reconstruct/testing';
-import { kind } from '../src/kind.ts';
+import { readSamples, render } from 'cdk8s-reconstruct/testing';
+import { kind } from '../../src/gizmo/kind.ts';
 
-const project = join(import.meta.dirname, '..');
-const [sample] = Yaml.load(join(project, 'samples/gizmo.yaml'));
+const [sample] = await readSamples(kind, new URL('../../samples/gizmo.yaml', import.meta.url));
 
-test('the sample renders to the snapshot', (t) => {
+test('the sample renders to the snapshot; "npm run snapshots" records an intended change', (t) => {
   const manifests = Yaml.stringify(...render(kind, sample));
 
-  t.assert.fileSnapshot(manifests, join(project, 'test/snapshots/gizmo.yaml'), {
+  t.assert.fileSnapshot(manifests, join(import.meta.dirname, 'snapshot.yaml'), {
     serializers: [(text) => text],
   });
 });
