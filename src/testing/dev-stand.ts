@@ -68,7 +68,7 @@ class DevStand {
 
   /** Applies the CRDs that have changed, and gives the operator exactly these rights. CRDs that are `left` stay. */
   async install(kinds: readonly StandKind[], rules: readonly PolicyRule[]) {
-    const refused: string[] = [];
+    const refused: { readonly crd: string; readonly why: string }[] = [];
     const wanted = new Set(kinds.map(({ crd }) => crd.metadata.name));
     const left = [...this.crds.keys()].filter((name) => !wanted.has(name));
     // They may be removed, and the kind come back.
@@ -85,7 +85,7 @@ class DevStand {
         }
         this.crds.set(name, crd);
       } catch (error) {
-        refused.push(`The CRD ${name} is refused: ${messageOf(error)}`);
+        refused.push({ crd: name, why: `The CRD ${name} is refused: ${messageOf(error)}` });
       }
     }
     if (!isDeepStrictEqual(this.rules, rules)) {

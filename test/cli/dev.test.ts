@@ -4,12 +4,18 @@ import { createLogUpdate } from 'log-update';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { changesBetween, followKinds } from '../../src/cli/dev/follower.js';
 import type { Change } from '../../src/cli/dev/follower.js';
-import { placeOf, readLogLine, sampleSources } from '../../src/cli/dev/load.js';
+import { readLogLine, sampleSources } from '../../src/cli/dev/load.js';
 import { IGNORED } from '../../src/cli/dev/session.js';
 import { loadStand } from '../../src/cli/dev/stand.js';
 import type { StandModule } from '../../src/cli/dev/stand.js';
 import { terminalView } from '../../src/cli/dev/view.js';
-import type { EventStatus, ResourceStatus, SeenKind, StatusDocument } from '../../src/cli/tree/model.js';
+import type {
+  EventStatus,
+  ResourceStatus,
+  SeenKind,
+  StatusDocument,
+  Verdict,
+} from '../../src/cli/tree/model.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { Api } from '../../src/engine/api.js';
 import * as devStand from '../../src/testing/dev-stand.js';
@@ -26,24 +32,6 @@ test('the testing kit exports what dev expects, by name and type', async () => {
 });
 
 describe('loading', () => {
-  const root = '/work/guestbook';
-  const frames = `    at defineKind (file:///work/guestbook/node_modules/cdk8s-reconstruct/lib/contract/define-kind.js:40:11)
-    at file:///work/guestbook/src/kind.ts:12:19
-    at ModuleJob.run (node:internal/modules/esm/module_job:561:25)`;
-
-  test.each([
-    [
-      '/work/guestbook/src/kind.ts:2\nconst b = ;\n          ^\n\nSyntaxError: Expression expected',
-      'src/kind.ts:2',
-    ],
-    ['file:///work/guestbook/web.mjs:7\nconst = 2;\n      ^\n\nSyntaxError: Unexpected token', 'web.mjs:7'],
-    [`OperatorError: no child\n${frames}`, 'src/kind.ts:12'],
-    ['Error: boo\n    at file:///work/other/kind.ts:1:2', undefined],
-    ["Error: can't read /work/guestbook/x.yaml:3:1", undefined],
-  ])('the place of an error is the innermost line of the author: %j', (stack, place) => {
-    expect(placeOf(stack, root)).toBe(place);
-  });
-
   test('samples are samples/*.yaml, else sample.yaml, else none; or files, folders and patterns that are named', () => {
     const folder = folderWith({ 'sample.yaml': '', 'crd.yaml': '' });
     expect(sampleSources([], folder)).toEqual([join(folder, 'sample.yaml')]);
@@ -120,6 +108,12 @@ describe('changes', () => {
       [secret('b25l')],
       [secret('dHdv')],
       ['.data.key "(redacted, before)" -> "(redacted, after)"'],
+    ],
+    [
+      'of the metadata of a Secret',
+      [object('Secret', {})],
+      [object('Secret', {})],
+      ['its data has changed, which is not shown'],
     ],
     ['no bookkeeping', [map({ text: 'a' }, kept('1'))], [map({ text: 'a' }, kept('2'))], []],
   ])('%s', (_, before, after, changes) => {
@@ -216,6 +210,31 @@ describe('views', () => {
     { ...event, type: 'Normal', reason: 'Scheduled' },
   ];
   const trouble = { title: 'The samples have mistakes', lines: ['sample.yaml: line 4: \u001b[2J'] };
+
+  test.each<[what: string, verdict: Partial<Verdict>, shown: readonly string[]]>([
+    ['of before it became ready', { word: 'Ready', since: '2026-01-01T00:00:50Z' }, ['Late']],
+    [
+      'of its own that its conditions no longer report',
+      { word: 'Stalled', reason: 'Late' },
+      ['BackOff', 'Late'],
+    ],
+  ])('events %s are left out', (_, verdict, shown) => {
+    let written = '';
+    const live = Object.assign((text: string) => void (written = text), { clear: () => {}, done: () => {} });
+    const write = (): void => undefined;
+    const view = terminalView(live, { now: () => now, write, columns: () => 80, paint: (__, text) => text });
+    const own = { ...event, type: 'Warning', regarding: { kind: 'Note', name: 'hello' } };
+    const all = [
+      { ...event, type: 'Warning', reason: 'BackOff' },
+      { ...own, reason: 'Early' },
+      { ...own, reason: 'Late', at: '2026-01-01T00:00:55Z' },
+    ];
+    const resource = note('Ready', all);
+    view.show({
+      document: documentOf({ ...resource, verdict: { ...resource.verdict, ...verdict } }),
+    });
+    expect(written.match(/(BackOff|Early|Late)(?=: )/g)).toEqual(shown);
+  });
 
   test('a terminal: news scroll by, above the trees, what is wrong, and how to reach the cluster', () => {
     let written = '';

@@ -34,10 +34,27 @@ describe('a project that is worked on', () => {
     expect(await kubectl('get', 'configmap', 'hello', '-o', 'jsonpath={.data.text}')).toBe('Goodbye world');
   });
 
+  test('a Secret among the children is listed, and none of its values is shown', async () => {
+    const secret = (value: string): string =>
+      `new ApiObject(this, 'Key', { apiVersion: 'v1', kind: 'Secret', metadata: { name }, stringData: { key: '${value}' } });`;
+    project.edit('src/kind.ts', 'children: [', "children: [{ apiVersion: 'v1', kind: 'Secret' }, ");
+    project.edit('src/kind.ts', 'new ApiObject(', `${secret('open sesame')}\n    new ApiObject(`);
+    await project.told('Secret default/hello: created');
+    await project.told('Secret default/hello: Ready');
+    const { length } = project.output;
+    project.edit('src/kind.ts', 'open sesame', 'open barley');
+    await project.told('Secret default/hello: its data has changed', length);
+    for (const value of ['open sesame', 'open barley'])
+      for (const text of [value, Buffer.from(value).toString('base64')])
+        expect(project.output).not.toContain(text);
+  });
+
   test('a mistake in the code is reported with its place, the controller goes on, and the next save mends it', async () => {
     project.edit('src/kind.ts', 'const note =', 'const note = =');
     await project.told("The configuration can't be loaded; the controller goes on with what was loaded at");
-    await project.told('src/kind.ts:16: SyntaxError: ');
+    await project.told(
+      "reconstruct.config.mjs: can't be loaded: SyntaxError: Expression expected (at src/kind.ts:17:",
+    );
     await kubectl('patch', 'note', 'hello', '--type=merge', '-p', '{"spec":{"text":"moon"}}');
     await project.told('Note default/hello: .spec.text "world" -> "moon"');
     await project.told('ConfigMap default/hello: .data.text "Goodbye world" -> "Goodbye moon"');
@@ -49,7 +66,7 @@ describe('a project that is worked on', () => {
   test('a definition that cannot work is reported, with the line that makes it', async () => {
     project.edit('src/kind.ts', "new URL('../crd.yaml', import.meta.url)", "'nowhere.yaml'");
     await eventually(() => {
-      expect(project.output).toMatch(/src\/kind\.ts:16: .*nowhere\.yaml/);
+      expect(project.output).toMatch(/nowhere\.yaml.* \(at src\/kind\.ts:17:/);
     });
     const from = project.output.length;
     project.edit('src/kind.ts', "'nowhere.yaml'", "new URL('../crd.yaml', import.meta.url)");
@@ -73,9 +90,25 @@ describe('a project that is worked on', () => {
     await project.told('Note default/hello: .spec.text "sun" -> "star"');
   });
 
+  test('a construct in an endless loop is stopped and reported, and other custom resources go on', async () => {
+    project.edit('src/kind.ts', 'super(scope, id);', "super(scope, id);\n    while (spec.text === 'loop');");
+    project.write('samples/loop.yaml', noteSample('loop', { text: 'loop' }));
+    await project.told(
+      "Note default/loop: Stalled RenderFailed: Note default/loop can't be rendered: the construct Note was stopped",
+    );
+    await kubectl('patch', 'note', 'hello', '--type=merge', '-p', '{"spec":{"by":"all"}}');
+    await project.told(
+      'ConfigMap default/hello: .data.text "Goodbye star by undefined" -> "Goodbye star by all"',
+    );
+    project.remove('samples/loop.yaml');
+    await project.told('Note default/loop: is gone');
+  });
+
   test('what the cluster refuses is reported too: a CRD that cannot follow the one before', async () => {
     project.write('crd.yaml', noteCrd('by').replace('Namespaced', 'Cluster'));
     await project.told('The CRD notes.dev.example.com is refused: ');
+    await project.told('The samples of notes.dev.example.com stay as they are, in its previous scope');
+    expect(await kubectl('get', 'note', 'hello', '-o', 'jsonpath={.spec.text}')).toBe('star');
     project.write('crd.yaml', noteCrd('by'));
     await project.told('No longer so: The cluster keeps the CRD that it has');
   });

@@ -92,7 +92,11 @@ function changedFields(before: AnyObject, after: AnyObject): string[] {
   const pair = isChild
     ? shown({ before: authored(before), after: authored(after) })
     : { before: { spec: before.spec }, after: { spec: after.spec } };
-  return fieldChanges(pair.before, pair.after).map(({ path, ...values }) => {
+  const changes = fieldChanges(pair.before, pair.after);
+  // Of Secrets the metadata alone is read.
+  if (isChild && changes.length === 0 && groupKind(after) === 'Secret')
+    return ['its data has changed, which is not shown'];
+  return changes.map(({ path, ...values }) => {
     if (!('before' in values)) return `${path} is now ${showValue(values.after)}`;
     if (!('after' in values)) return `${path} was ${showValue(values.before)}, and is gone`;
     return `${path} ${showValue(values.before)} -> ${showValue(values.after)}`;

@@ -202,7 +202,7 @@ class Session {
   }
 
   private async load(): Promise<Project | undefined> {
-    const { project, problems } = await loadProject(this.options, this.root, this.guard, this.signal);
+    const { project, problems } = await loadProject(this.options, this.guard, this.signal);
     if (this.isOver()) return undefined;
     const meanwhile = this.stopController
       ? `the controller goes on with what was loaded at ${this.loadedAt}`
@@ -224,10 +224,15 @@ class Session {
         'warning',
       );
     }
-    this.trouble('crds', 'The cluster keeps the CRD that it has', refused);
+    this.trouble(
+      'crds',
+      'The cluster keeps the CRD that it has',
+      refused.map(({ why }) => why),
+    );
     if (this.isStale || !this.stopController) await this.restart(kinds);
     if (mistakes.length === 0) {
-      const rejected = await this.connected.samples.update(samples, changed, this.signal);
+      const keptCrds = new Set(refused.map(({ crd }) => crd));
+      const rejected = await this.connected.samples.update(samples, changed, keptCrds, this.signal);
       if (this.isOver()) return;
       this.trouble('cluster', 'The cluster keeps what it has of these samples', rejected);
     }

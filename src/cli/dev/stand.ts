@@ -28,13 +28,13 @@ export interface Stand extends ControlPlane {
   readonly operatorKubeconfig: string;
   /**
    * Applies CRDs that are new or changed, and grants the operator exactly these rights.
-   * @returns a sentence for each CRD that is refused; whether one was applied; the names of those that stay without a kind
+   * @returns the CRDs that are refused, each with a sentence; whether one was applied; the names of those that stay without a kind
    */
   install(
     kinds: readonly Pick<LoadedKind, 'type' | 'crd'>[],
     rules: readonly PolicyRule[],
   ): Promise<{
-    readonly refused: readonly string[];
+    readonly refused: readonly { readonly crd: string; readonly why: string }[];
     readonly changed: boolean;
     readonly left: readonly string[];
   }>;
@@ -89,15 +89,34 @@ export class Samples {
    * Applies samples that are new or changed, and deletes those that were removed.
    *
    * @param schemaChanged a CRD was just applied
+   * @param keptCrds those that the cluster keeps as they were: in another scope, their samples stay too
    * @param signal ends it early
    * @returns a sentence for each sample that the cluster refuses; it is applied again the next time
    */
-  async update(wanted: readonly Sample[], schemaChanged: boolean, signal: AbortSignal): Promise<string[]> {
+  async update(
+    all: readonly Sample[],
+    schemaChanged: boolean,
+    keptCrds: ReadonlySet<string>,
+    signal: AbortSignal,
+  ): Promise<string[]> {
+    const rescoped = new Set(
+      all.flatMap(({ type }) => {
+        const crd = definitionName(type);
+        const isOther = (one: Sample): boolean =>
+          definitionName(one.type) === crd && one.type.namespaced !== type.namespaced;
+        return keptCrds.has(crd) && this.applied.some(isOther) ? [crd] : [];
+      }),
+    );
+    const stays = ({ type }: Sample): boolean => rescoped.has(definitionName(type));
+    const wanted = all.filter((sample) => !stays(sample));
     const began = schemaChanged ? this.clock.monotonic() : -Infinity;
     const before = new Map(this.applied.map((sample) => [objectId(sample.object), sample]));
     const ids = new Set(wanted.map(({ object }) => objectId(object)));
-    const removed = this.applied.filter(({ object }) => !ids.has(objectId(object)));
-    const refusals: string[] = [];
+    const removed = this.applied.filter((sample) => !stays(sample) && !ids.has(objectId(sample.object)));
+    const refusals = [...rescoped].map(
+      (crd) =>
+        `The samples of ${crd} stay as they are, in its previous scope; "kubectl delete crd ${crd}" removes them, and the next save installs the new one`,
+    );
     const tried = async ({ object }: Sample, action: () => Promise<void>): Promise<boolean> => {
       try {
         await action();
@@ -107,7 +126,7 @@ export class Samples {
         return false;
       }
     };
-    const after: Sample[] = [];
+    const after = this.applied.filter(stays);
     for (const sample of removed) if (!(await tried(sample, () => this.remove(sample)))) after.push(sample);
     for (const sample of wanted) {
       const isSame = isDeepStrictEqual(before.get(objectId(sample.object))?.object, sample.object);

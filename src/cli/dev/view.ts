@@ -3,7 +3,7 @@ import { delimiter, join } from 'node:path';
 import { rfc3339Seconds } from '../../contract/conditions.js';
 import { plain } from '../output.js';
 import type { Color, Paint } from '../output.js';
-import type { StatusDocument } from '../tree/model.js';
+import type { EventStatus, ResourceStatus, StatusDocument } from '../tree/model.js';
 import { lineNews, textOf } from '../tree/text.js';
 import type { Change } from './follower.js';
 import type { Sample } from './load.js';
@@ -77,13 +77,22 @@ export function terminalView(
   };
 }
 
+/** Events stay in the cluster for an hour, also of what has been corrected since. */
+function isResolved(event: EventStatus, { kind, name, verdict }: ResourceStatus): boolean {
+  const { at, reason, regarding } = event;
+  const isOwn = regarding.kind === kind && regarding.name === name;
+  if (verdict.word !== 'Ready') return isOwn && reason !== verdict.reason;
+  return verdict.since !== undefined && Date.parse(at) <= Date.parse(verdict.since);
+}
+
 /** The end is always visible: a terminal that is too low cuts the trees. */
 function boardText({ document, troubles, controller, hints }: Board, now: Date, paint: Paint, width: number) {
   const painted = (color: Color, line: string): string => paint(color, plain(line));
   const none = 'There is no custom resource: write one into sample.yaml, or apply one';
   // Events that aren't warnings would fill the screen with what the tree shows.
-  const resources = document?.resources.map(({ events, ...resource }) => ({
-    ...{ ...resource, events: events.filter(({ type }) => type !== 'Normal') },
+  const resources = document?.resources.map((resource) => ({
+    ...resource,
+    events: resource.events.filter((event) => event.type !== 'Normal' && !isResolved(event, resource)),
   }));
   return [
     ...(document && resources
