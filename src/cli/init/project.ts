@@ -65,7 +65,7 @@ export async function runInit(name: string, options: InitOptions): Promise<void>
       'Next:',
       ...(isHere ? [] : [`  cd ${name}`]),
       '  npm install',
-      '  npm test     # the first time a control plane is built, with Go, which takes some minutes',
+      '  npm test     # the first time, the programs of a control plane are fetched',
       '  npm run dev  # runs the operator with the sample, and reloads what you save',
     ];
     await print(`${lines.join('\n')}\n`);
