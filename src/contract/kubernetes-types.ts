@@ -5,10 +5,8 @@ import type {
   V1CronJob,
   V1DaemonSet,
   V1Deployment,
-  V1EndpointSlice,
   V1Ingress,
   V1Job,
-  V1LimitRange,
   V1Namespace,
   V1NetworkPolicy,
   V1PersistentVolume,
@@ -43,7 +41,6 @@ export type Wire<T> = T extends Date
 export interface KubernetesTypes {
   v1: {
     ConfigMap: V1ConfigMap;
-    LimitRange: V1LimitRange;
     Namespace: V1Namespace;
     PersistentVolume: V1PersistentVolume;
     PersistentVolumeClaim: V1PersistentVolumeClaim;
@@ -56,7 +53,6 @@ export interface KubernetesTypes {
   'apps/v1': { DaemonSet: V1DaemonSet; Deployment: V1Deployment; StatefulSet: V1StatefulSet };
   'autoscaling/v2': { HorizontalPodAutoscaler: V2HorizontalPodAutoscaler };
   'batch/v1': { CronJob: V1CronJob; Job: V1Job };
-  'discovery.k8s.io/v1': { EndpointSlice: V1EndpointSlice };
   'networking.k8s.io/v1': { Ingress: V1Ingress; NetworkPolicy: V1NetworkPolicy };
   'policy/v1': { PodDisruptionBudget: V1PodDisruptionBudget };
   'rbac.authorization.k8s.io/v1': {

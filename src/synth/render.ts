@@ -54,24 +54,18 @@ export const renderOnce: Render = (kind, cr, policy) => {
   return objects;
 };
 
-const MOST_MILLISECONDS = 5_000;
+const MOST_SECONDS = 5;
 
 const renderInTime: Render = (kind, cr, policy) => {
   const { construct } = kind;
   // A breakpoint stops it for as long as the author looks.
   if (ENDING.has(construct) || inspectorUrl() !== undefined) return renderFreely(kind, cr, policy);
-  return inTime(
-    MOST_MILLISECONDS,
-    () => renderFreely(kind, cr, policy),
-    () => {
-      const seconds = MOST_MILLISECONDS / 1_000;
-      return new OperatorError({
-        reason: 'RenderFailed',
-        message: `${ownerOf(kind, cr)} can't be rendered: the construct ${construct.name} was stopped, since it took longer than ${seconds} s; look for a loop that doesn't end`,
-        isBug: true,
-      });
-    },
-  );
+  const late = (): OperatorError => {
+    const why = `the construct ${construct.name} was stopped, since it took longer than ${MOST_SECONDS} s`;
+    const message = `${ownerOf(kind, cr)} can't be rendered: ${why}; look for a loop that doesn't end`;
+    return new OperatorError({ reason: 'RenderFailed', message, isBug: true });
+  };
+  return inTime(MOST_SECONDS * 1_000, () => renderFreely(kind, cr, policy), late);
 };
 
 const BODY = Symbol.for('reconstruct.body');

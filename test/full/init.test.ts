@@ -240,7 +240,7 @@ describe('a project', () => {
       'with a sample of that name',
       ['price'],
       { 'samples/price.yaml': '' },
-      'nothing is overwritten: samples/price.yaml',
+      'samples/price.yaml: in the way, and nothing is overwritten',
     ],
     ['that is itself named', ['.'], {}, 'this folder is a project already; give the name of another kind'],
     [

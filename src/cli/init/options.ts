@@ -7,7 +7,7 @@ import { suggest } from '../../contract/suggest.js';
 import { CliError } from '../exit.js';
 
 /** @throws CliError with exit code 2 where a value can't be used */
-function refuseUnless(isUsable: boolean, option: string, why: string): void {
+export function refuseUnless(isUsable: boolean, option: string, why: string): void {
   if (!isUsable) throw new CliError(`${option}: ${why}`, 2);
 }
 

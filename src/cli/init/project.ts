@@ -27,6 +27,7 @@ import {
   ownName,
   readChildren,
   readNames,
+  refuseUnless,
   SERVERS,
   TASKS,
 } from './options.js';
@@ -74,29 +75,21 @@ export async function runInit(name: string, options: InitOptions): Promise<void>
 
 /** @throws CliError with exit code 2 where it can't be added; then nothing was written */
 async function addKind(name: string, options: InitOptions): Promise<void> {
-  const refuse = (what: string): never => {
-    throw new CliError(what, 2);
-  };
-  if (name === '.')
-    refuse(
-      `${CONFIG_FILE}: this folder is a project already; give the name of another kind, as in "init order"`,
-    );
-  if (options.package !== undefined)
-    refuse(
-      `--package: a kind is added to the project here, which depends on a package already; leave it out`,
-    );
+  const another = 'this folder is a project already; give the name of another kind, as in "init order"';
+  refuseUnless(name !== '.', CONFIG_FILE, another);
+  const none = 'a kind is added to the project here, which depends on a package already; leave it out';
+  refuseUnless(options.package === undefined, '--package', none);
   const kinds = await loadKinds({ builtIn: [] });
   const names = readNames(name, options.group ?? kinds[0]?.crd.spec.group, options.kind);
   const children = readChildren(options.children ?? DEFAULT_CHILDREN);
   const type = `${names.kind}.${names.group}`;
-  if (kinds.some((kind) => groupKind(kind.type) === type))
-    refuse(`${CONFIG_FILE}: it has a kind ${type} already`);
+  const isNew = !kinds.some((kind) => groupKind(kind.type) === type);
+  refuseUnless(isNew, CONFIG_FILE, `it has a kind ${type} already`);
   const ofKind = filesBelow(TEMPLATE).filter((path) => path.includes('gizmo'));
   const files = filledTemplate(ofKind, names, children, ownName());
   const places = [`src/${names.file}`, `samples/${names.file}.yaml`, `test/${names.file}`];
-  const taken = places.filter((place) => existsSync(place));
-  if (taken.length > 0)
-    refuse(`in the way, and nothing is overwritten: ${taken.join(', ')}; move them, or give another name`);
+  const taken = places.filter((place) => existsSync(place)).join(', ');
+  refuseUnless(taken === '', taken, 'in the way, and nothing is overwritten; give another name, or move it');
   const config = withKind(readFileSync(CONFIG_FILE, 'utf8'), names);
   if (config.text !== undefined) files.set(CONFIG_FILE, config.text);
   await untilInterrupted(async (signal) => {
