@@ -193,8 +193,14 @@ function initCommand(): Command {
       'Creates a project for a kind of your own, in a new folder: a CRD, a construct, tests, a sample and an image. In the ' +
         'folder of a project, adds another kind to it. Nothing is overwritten.',
     )
-    .argument('<name>', 'the project and its folder, e.g. guest-book; or . for the current folder; or the kind to add')
-    .option('--group <group>', 'the group of its API, a domain of yours (default: example.com, or that of the project)')
+    .argument(
+      '<name>',
+      'the project and its folder, e.g. guest-book; or . for the current folder; or the kind to add',
+    )
+    .option(
+      '--group <group>',
+      'the group of its API, a domain of yours (default: example.com, or that of the project)',
+    )
     .option('--kind <kind>', 'the kind (default: NAME in PascalCase)')
     .addOption(
       new Option(
