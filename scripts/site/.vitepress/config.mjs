@@ -65,7 +65,8 @@ function hrefOf(link, page) {
   const [path, anchor] = link.split('#');
   const target = posix.normalize(posix.join(posix.dirname(page), path));
   const hash = anchor ? `#${anchor}` : '';
-  if (pages.includes(target)) return pathOf(target) + hash;
+  const linked = [target, posix.join(target, 'README.md')].find((file) => pages.includes(file));
+  if (linked) return pathOf(linked) + hash;
   if (!existsSync(join(root, target))) throw new Error(`${page} links to ${link}, which isn't there`);
   return repository && `${repository}/blob/${GITHUB_REF_NAME}/${target}${hash}`;
 }
