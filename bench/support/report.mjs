@@ -1,4 +1,4 @@
-// Figures: printed as they come, then as tables on the terminal, in bench/RESULTS.md and as JSON.
+// Figures: printed as they come, then as tables on the terminal and in bench/, and as JSON.
 import { writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
@@ -80,31 +80,31 @@ export class Figures {
         const row = this.find(phase, figure);
         const isMeasured = row && operators.every((name) => row.values[name] !== undefined);
         if (!isMeasured || (isElapsed(row) && this.isDisturbed(phase))) return [];
-        return [`| ${[`${done}: ${label}`, ...cellsOf(row, operators)].join(' | ')} |`];
+        return [[`${done}: ${label}`, ...cellsOf(row, operators)]];
       }),
     );
     if (lines.length === 0) return '';
-    const head = [`| | ${operators.join(' | ')} | ratio |`, '| --- | --: | --: | --: |'];
-    return [...head, ...lines].join('\n');
+    return table([['', ...operators, 'ratio'], ...lines], 'end');
   }
 
-  /** Markdown, which is as easily read on a terminal: a section for each phase of some figures, a column for each operator. */
-  markdown(operators) {
-    const phases = [...Map.groupBy(this.rows, ({ phase }) => phase)];
-    const small = phases.filter(([, { length }]) => length <= 2).flatMap(([, rows]) => rows);
-    const others = small.map((row) => ({ ...row, figure: `${row.phase}: ${row.figure}` }));
-    const sections = phases.filter(([, { length }]) => length > 2);
-    if (others.length > 0) sections.push(['the rest', others]);
-    const texts = sections.map(([phase, rows]) => {
-      const lines = rows.map((row) => {
-        const { figure, bar, values } = row;
-        const limit = bar === undefined ? '' : `≤ ${bar}${values[operators[0]] > bar ? ' MISSED' : ''}`;
-        return `| ${[figure, ...cellsOf(row, operators), limit].join(' | ')} |`;
-      });
-      const head = [`| | ${operators.join(' | ')} | ratio | bar |`, '| --- | --- | --- | --- | --- |'];
-      return [`## ${phase}`, '', ...head, ...lines].join('\n');
+  /** Returns a table of the figures that have a bar, and whether ours keep it. */
+  bars(ours) {
+    const rows = this.rows.filter(({ bar, values }) => bar !== undefined && values[ours] !== undefined);
+    const lines = rows.map((row) => [
+      `${row.phase}: ${row.figure}`,
+      cellsOf(row, [ours])[0],
+      limitOf(row, ours),
+    ]);
+    return table([['', ours, 'bar'], ...lines]);
+  }
+
+  /** Returns all figures: a table for each phase, a column for each operator. */
+  details(operators) {
+    const sections = [...Map.groupBy(this.rows, ({ phase }) => phase)].map(([phase, rows]) => {
+      const lines = rows.map((row) => [row.figure, ...cellsOf(row, operators), limitOf(row, operators[0])]);
+      return `## ${phase}\n\n${table([['', ...operators, 'ratio', 'bar'], ...lines])}`;
     });
-    return texts.join('\n\n');
+    return sections.join('\n\n');
   }
 
   find(phase, figure) {
@@ -122,6 +122,23 @@ function cellsOf({ unit, values }, operators) {
   const both = typeof ours === 'number' && typeof theirs === 'number' && theirs > 0;
   const cells = [ours, theirs].map((value) => (value === undefined ? '' : `${shown(value)} ${unit}`.trim()));
   return [...cells, both ? shown(ours / theirs) : ''];
+}
+
+function limitOf({ bar, values }, ours) {
+  return bar === undefined ? '' : `≤ ${bar}${values[ours] > bar ? ' MISSED' : ''}`;
+}
+
+/** Returns rows as a table in Markdown, as wide as its cells, with all columns but the first aligned to an end. */
+function table([head, ...rows], align = 'start') {
+  const widths = head.map((_, column) => Math.max(3, ...[head, ...rows].map((row) => row[column].length)));
+  const isEnd = (column) => align === 'end' && column > 0;
+  const line = (cells) => `| ${cells.join(' | ')} |`;
+  const padded = (row) =>
+    line(row.map((cell, column) => cell[isEnd(column) ? 'padStart' : 'padEnd'](widths[column])));
+  const rule = widths.map((width, column) =>
+    isEnd(column) ? `${'-'.repeat(width - 1)}:` : '-'.repeat(width),
+  );
+  return [padded(head), line(rule), ...rows.map(padded)].join('\n');
 }
 
 /** Reports whether a figure is a time on the clock, which others on the machine lengthen. */
@@ -143,28 +160,37 @@ export async function machine(sandbox) {
   return lines;
 }
 
+/**
+ * Writes the figures as JSON, and, of a whole run, bench/RESULTS.md, which is to be read, and bench/results.txt, which has all.
+ * @returns all
+ */
 export function writeReport({ figures, about, operators, json, isComplete }) {
   if (json) writeFileSync(json, `${JSON.stringify({ about, operators, rows: figures.rows }, null, 2)}\n`);
+  const run = about.map((line) => `- ${line}`);
   const headline = figures.headline(operators);
-  const text = [
+  const beside = [
+    ...[
+      `Ours beside an operator of the same kind written with ${operators[1]}, from one run on one machine.`,
+    ],
+    ...[
+      'The ratio is ours to theirs; less is better in every line. Left out are times of phases in which other',
+    ],
+    ...[`programs took more than ${DISTURBED} % of the processors.`, '', headline, ''],
+  ];
+  const results = [
     ...[
       '# Results',
       '',
-      'Written by `npm run bench`; [README.md](README.md) says what is measured, and how.',
-      '',
+      'Written by `npm run bench`; [README.md](README.md) says what is measured, and how, and',
     ],
-    ...(headline && [
-      ...[
-        `Ours beside an operator of the same kind written with ${operators[1]}, from one run on one machine.`,
-      ],
-      ...[
-        'The ratio is ours to theirs; less is better in every line. Left out are times of phases in which other',
-      ],
-      ...[`programs took more than ${DISTURBED} % of the processors.`, '', headline, ''],
-    ]),
-    ...[...about.map((line) => `- ${line}`), '', figures.markdown(operators), ''],
-  ].join('\n');
-  if (isComplete) writeFileSync(join(root, 'bench/RESULTS.md'), text);
+    ...['[results.txt](results.txt) has every figure of the run.', '', ...(headline && beside), ...run, ''],
+    ...['## Bars', '', figures.bars(operators[0]), ''],
+  ];
+  const text = [...run, '', figures.details(operators), ''].join('\n');
+  if (isComplete) {
+    writeFileSync(join(root, 'bench/RESULTS.md'), results.join('\n'));
+    writeFileSync(join(root, 'bench/results.txt'), text);
+  }
   return text;
 }
 
