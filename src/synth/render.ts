@@ -73,20 +73,16 @@ const CALL_BODY = new Script("globalThis[Symbol.for('reconstruct.body')]()", { f
 
 /**
  * Returns what the body returns, or stops it: also one in an endless loop, since a thread of its own watches the time. Blocks
- * of `finally` in it aren't run then. One that has hardly computed meanwhile is tried once more: the process was suspended.
+ * of `finally` in it aren't run then.
  * @throws what `late` returns
  */
-export function inTime<T>(milliseconds: number, body: () => T, late: () => Error, tries = 2): T {
+export function inTime<T>(milliseconds: number, body: () => T, late: () => Error): T {
   (globalThis as { [BODY]?: () => T })[BODY] = body;
-  const before = process.cpuUsage();
   try {
     return CALL_BODY.runInThisContext({ timeout: milliseconds, displayErrors: false }) as T;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
-    const { user, system } = process.cpuUsage(before);
-    const wasSuspended = (user + system) / 1_000 < milliseconds / 2;
-    if (wasSuspended && tries > 1) return inTime(milliseconds, body, late, tries - 1);
-    throw late();
+    const isLate = (error as NodeJS.ErrnoException).code === 'ERR_SCRIPT_EXECUTION_TIMEOUT';
+    throw isLate ? late() : error;
   }
 }
 
