@@ -57,7 +57,7 @@ const staticImports = {
 };
 
 export default tseslint.config(
-  { ignores: ['lib/', 'dist/', 'imports/', 'node_modules/'] },
+  { ignores: ['lib/', 'dist/', 'imports/', 'node_modules/', 'scripts/site/.vitepress/.temp/'] },
   ...tseslint.configs.strictTypeChecked,
   {
     languageOptions: { parserOptions: { projectService: { allowDefaultProject: ['vitest.config.ts'] } } },

@@ -143,10 +143,10 @@ class Demo {
     this.#controller = controller;
     cleanUp.add('stop the controller', () => controller.stop());
     await until(
-      'the controller to say "Controller started"',
+      'the controller to say "controller started"',
       () => {
         const log = controller.log();
-        const started = log.some((line) => line.includes('"Controller started"'));
+        const started = log.some((line) => line.includes('"controller started"'));
         return started ? { found: true } : { seen: log.at(-1) ?? 'nothing in its log' };
       },
       { deadlineMilliseconds: cluster.deadlineMilliseconds, controller, signal },

@@ -4,33 +4,35 @@ import type { Action, Change } from '../contract/change.js';
 import { OperatorError } from '../contract/error.js';
 import type { Render } from '../contract/kind.js';
 import { describeRef, objectId, refOf } from '../contract/object.js';
-import type { AnyObject } from '../contract/object.js';
+import type { AnyObject, ObjectRef } from '../contract/object.js';
 import { ApiError, classify } from '../engine/api-error.js';
 import { Api } from '../engine/api.js';
 import { systemClock } from '../engine/clock.js';
 import type { Clock } from '../engine/clock.js';
 import { putResource, visible } from '../engine/preview/dry-run.js';
 import { carryOutOnce } from '../engine/preview/planning.js';
+import type { ObjectPreview } from '../engine/preview/preview.js';
 import type { Transport } from '../engine/transport.js';
 import type { InstalledOperator } from '../install/installed.js';
 import type { CustomResourceInput } from '../synth/custom-resource.js';
 import { render } from '../synth/render.js';
-import { withCluster } from './cluster.js';
+import { forPerson, withCluster } from './cluster.js';
 import type { SharedOptions } from './commands.js';
 import { loadKinds } from './config.js';
-import { previewGiven, putOver, readGiven } from './diff/compare.js';
+import { previewGiven, putOver, readGiven, resourcePreview } from './diff/compare.js';
 import type { CompareProps, Given } from './diff/compare.js';
 import { CliError, untilInterrupted } from './exit.js';
 import { responsibleOperator } from './operators.js';
 import { plain, print, warn } from './output.js';
 import { policyOf } from './policy-file.js';
 import { follow, look, wordByChildren } from './tree/model.js';
-import type { ResourceStatus, StatusDocument, Verdict } from './tree/model.js';
+import type { PodStatus, ResourceStatus, StatusDocument, Verdict } from './tree/model.js';
 import { childLine, newLines, podLine, resourceLine } from './tree/text.js';
 import type { Line } from './tree/text.js';
 
 interface ApplyOptions extends SharedOptions {
   readonly prune?: boolean;
+  readonly dryRun?: boolean;
   readonly wait?: boolean;
   readonly timeout: number;
 }
@@ -40,11 +42,11 @@ export async function runApply(sources: readonly string[], options: ApplyOptions
   const kinds = await loadKinds(options);
   const policy = await policyOf(options);
   const report = (line: string): Promise<void> => print(`${plain(line)}\n`);
-  const { operatorNamespace, prune = false, recursive = false, timeout } = options;
+  const { operatorNamespace, prune = false, dryRun = false, recursive = false, timeout } = options;
   const deadline = performance.now() + timeout;
   await withCluster(options, async (cluster, { transport, namespace: own }) => {
     const applied = await applyResources({
-      ...{ sources, kinds, transport, warn, report, prune, recursive },
+      ...{ sources, kinds, transport, warn, report, prune, dryRun, recursive },
       namespace: options.namespace ?? own,
       render: (kind, cr) => render(kind, cr, policy),
       operatorOf: responsibleOperator({ cluster, warn, operatorNamespace }),
@@ -59,6 +61,21 @@ export async function runApply(sources: readonly string[], options: ApplyOptions
   });
 }
 
+/** States of a pod that don't pass by themselves. */
+const LASTING: ReadonlySet<string> = new Set([
+  ...[
+    'Unschedulable',
+    'InvalidImageName',
+    'ErrImageNeverPull',
+    'ImageRunsAsRoot',
+    'CreateContainerConfigError',
+  ],
+]);
+/** Until then a state may be that of a pod that is about to be replaced, or a node may have room again. */
+const LASTING_MILLISECONDS = 60_000;
+/** Reasons of events by which an autoscaler announces a node for a pod. */
+const ANNOUNCED: ReadonlySet<string> = new Set(['TriggeredScaleUp', 'Nominated']);
+
 const FIRST_PAUSE_MILLISECONDS = 250;
 const MAX_PAUSE_MILLISECONDS = 2_000;
 const PATIENCE_MILLISECONDS = 10_000;
@@ -68,6 +85,8 @@ interface ApplyProps extends Omit<CompareProps, 'contextFor'> {
   /** Returns the operator that is responsible for a custom resource, as far as can be seen. */
   readonly operatorOf: (given: Given) => Promise<InstalledOperator | undefined>;
   readonly prune: boolean;
+  /** Reports what would be done, and writes nothing. @default false */
+  readonly dryRun?: boolean;
   /** Until when failures are retried that may pass, by `performance.now()`. @default - for ten seconds of writing */
   readonly deadline?: number;
   readonly report: (line: string) => Promise<void>;
@@ -97,11 +116,18 @@ export async function applyResources(props: ApplyProps): Promise<Applied[]> {
   const own = all.flatMap(({ given, operator }) => (operator ? [] : [given]));
   const { objects } = await previewGiven(own, compareProps, true);
   const refused = objects.flatMap(({ action, ref, error }) =>
-    action === 'failed' && error
-      ? [`${describeRef(ref)} would be refused: ${error.reason}: ${error.message}`]
-      : [],
+    action === 'failed' && error ? [`${describeRef(ref)} would be refused: ${reasonOf(ref, error)}`] : [],
   );
   if (refused.length > 0) throw new CliError([...refused, 'Nothing was written'], 3);
+
+  if (props.dryRun) {
+    for (const { given, operator } of all) {
+      await report(previewLine(resourcePreview(given), props));
+      if (operator) await report(`${nameOf(given)} would be left to the operator in ${operator.namespace}`);
+    }
+    for (const object of objects) await report(previewLine(object, props));
+    return all;
+  }
 
   const deadline = props.deadline ?? performance.now() + PATIENCE_MILLISECONDS;
   let failures = 0;
@@ -142,7 +168,7 @@ async function applyOne(
   const refused = async (what: string, error: unknown): Promise<number> => {
     const refusal = error instanceof ApiError ? classify(error, `Apply ${name}`) : error;
     if (!(refusal instanceof OperatorError) || refusal.reason === 'Unreachable') throw error;
-    await report(`${what}: ${refusal.message}`);
+    await report(`${what}: ${forPerson(refusal.message)}`);
     return 1;
   };
   let cr: AnyObject;
@@ -172,8 +198,7 @@ async function applyOne(
       const once = { controller, transport, prune, now: () => new Date(), pause };
       const { changes, kept, error } = await carryOutOnce(cr, once);
       for (const change of changes) await report(changeLine(change));
-      for (const ref of kept)
-        await report(`${describeRef(ref)} left as it is: it isn't rendered any more, and --prune deletes it`);
+      for (const ref of kept) await report(`${describeRef(ref)} ${UNPRUNED}`);
       if (error) await report(`${name} can't be rendered: ${error.message}`);
       failures += changes.filter(({ action }) => action === 'failed').length + (error ? 1 : 0);
     }
@@ -183,14 +208,29 @@ async function applyOne(
   }
 }
 
+const UNPRUNED = "left as it is: it isn't rendered any more, and --prune deletes it";
+
+function previewLine({ ref, action }: ObjectPreview, { prune }: ApplyProps): string {
+  const done = action === 'changed' ? 'configured' : action;
+  const what = done === 'deleted' && !prune ? UNPRUNED : REPORTED[done];
+  return `${describeRef(ref)} ${done === 'unchanged' ? what : `would be ${what}`}`;
+}
+
 const REPORTED: Readonly<Record<Action, string>> = {
   ...{ created: 'created', configured: 'configured', corrected: 'configured', unchanged: 'unchanged' },
   ...{ recreated: 'deleted and created again', deleted: 'pruned', failed: 'refused' },
   skipped: 'left as it is, since something before it failed',
 };
 
+/** Returns the reason in words that don't name the object again. */
+function reasonOf(ref: ObjectRef, { reason, message }: OperatorError): string {
+  const name = describeRef(ref);
+  const named = [`Apply ${name}: `, `${name} `].find((start) => message.startsWith(start)) ?? '';
+  return `${reason}: ${forPerson(message.slice(named.length))}`;
+}
+
 function changeLine({ ref, action, error }: Change): string {
-  const why = error ? `: ${error.reason}: ${error.message}` : '';
+  const why = error ? `: ${reasonOf(ref, error)}` : '';
   return `${describeRef(ref)} ${REPORTED[action]}${why}`;
 }
 
@@ -239,13 +279,17 @@ export interface WaitProps {
 /**
  * Waits until custom resources are ready: by their own conditions where an operator is responsible, else by their
  * children.
- * @throws CliError with exit code 3 and the reasons when the time is over, or where waiting is useless
+ * @throws CliError with exit code 3 and the reasons when the time is over, or where waiting is useless, as for a pod that is
+ * unschedulable for a minute
  */
 export async function waitUntilReady(applied: readonly Applied[], props: WaitProps): Promise<void> {
   const { api, clock, timeoutMilliseconds, signal, late, report } = props;
   let trees: readonly Tree[] | undefined;
   let notes: readonly string[] = [];
   let lines = new Map<string, string>();
+  // By the UIDs of pods: since when they were seen in a state that lasts.
+  let lasting = new Map<string, number>();
+  let lastingState: string | undefined;
   const isStalled = (): boolean => trees?.some(({ word }) => word === 'Stalled') ?? false;
   const isReady = (): boolean => trees?.every(({ word }) => word === 'Ready') ?? false;
   await follow({
@@ -268,16 +312,23 @@ export async function waitUntilReady(applied: readonly Applied[], props: WaitPro
       const progress = new Map(trees.flatMap((tree) => progressOf(tree, lines.size > 0)));
       for (const line of newLines(lines, progress)) await report(line);
       lines = new Map([...lines, ...progress]);
-      return isStalled() || isReady();
+      const now = clock.monotonic();
+      const pods = trees.flatMap(lastingPods);
+      lasting = new Map(pods.map(({ uid }) => [uid, lasting.get(uid) ?? now]));
+      lastingState = pods.find(({ uid }) => now - (lasting.get(uid) ?? now) >= LASTING_MILLISECONDS)?.state;
+      return isStalled() || isReady() || lastingState !== undefined;
     },
   });
   if (isReady()) return;
   if (signal.aborted) throw new CliError('Interrupted: what was applied stays', 3);
-  const when = isStalled() ? '' : ` after ${timeoutMilliseconds / 1000} s`;
+  const after = ` after ${timeoutMilliseconds / 1000} s`;
+  const lasts =
+    lastingState && `, and it won't be: a pod is ${lastingState} for ${LASTING_MILLISECONDS / 1000} s`;
+  const when = isStalled() ? '' : (lasts ?? after);
   if (trees) throw new CliError([...trees.flatMap((tree) => reasonsOf(tree, when)), ...notes], 3);
   const names = applied.map(({ given }) => nameOf(given));
   throw new CliError(
-    `Whether ${names.join(', ')} ${names.length === 1 ? 'is' : 'are'} ready couldn't be seen${when}: ` +
+    `Whether ${names.join(', ')} ${names.length === 1 ? 'is' : 'are'} ready couldn't be seen${after}: ` +
       'the API server has not answered with all of it',
     3,
   );
@@ -301,6 +352,17 @@ function treeOf({ given, operator }: Applied, { resources }: StatusDocument): Tr
   const { verdict } = resource;
   const own = verdict.current ? verdict.word : 'Reconciling';
   return { ...tree, word: byChildren ? wordByChildren(resource) : own };
+}
+
+function lastingPods({ resource, word }: Tree): readonly PodStatus[] {
+  if (!resource || word === 'Ready') return [];
+  const announced = resource.events.filter(({ reason }) => ANNOUNCED.has(reason));
+  return resource.children
+    .flatMap(({ pods }) => pods)
+    .filter(({ ready, state, name }) => {
+      const isAnnounced = announced.some(({ regarding }) => regarding.name === name);
+      return !ready && LASTING.has(state) && !isAnnounced;
+    });
 }
 
 /** Returns lines on what isn't ready; on all of it, where that was reported before. */

@@ -3,16 +3,17 @@ import { messageOf, OperatorError } from '../contract/error.js';
 import { groupOf, objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
-import { ApiError, classify } from '../engine/api-error.js';
+import { ApiError, classify, GRANT } from '../engine/api-error.js';
 import { Api } from '../engine/api.js';
 import { loadKubeconfig } from '../engine/kubeconfig.js';
 import type { ClusterAccess } from '../engine/kubeconfig.js';
 import { UndiciTransport } from '../engine/transport.js';
-import type { Transport } from '../engine/transport.js';
+import type { SentRequest, Transport, TransportOptions } from '../engine/transport.js';
 import { isPartial } from '../install/cluster.js';
 import type { Applied, ApplyOptions, Cluster, ListScope, ServedTypes } from '../install/cluster.js';
-import type { SharedOptions } from './commands.js';
+import type { ClusterOptions } from './commands.js';
 import { CliError } from './exit.js';
+import { printError } from './output.js';
 import { packageVersion } from './version.js';
 
 /** The oldest supported Kubernetes, whose lists are consistent and cheap. */
@@ -23,11 +24,9 @@ const INSTALL_IT = '"reconstruct install --apply" and the options in use, or app
 const REMEDIES: Readonly<Record<string, string>> = {
   Unreachable: 'check --kubeconfig and --context, and that the cluster is up',
   Unauthorized: 'log in again, or choose other credentials with --kubeconfig or --context',
-  Forbidden: 'use credentials that have that right, such as those of cluster-admin',
+  Forbidden: 'use credentials that have that right, such as those of cluster-admin, or ask an admin for it',
   KindNotServed: `install it with ${INSTALL_IT}`,
 };
-
-type ClusterOptions = Pick<SharedOptions, 'kubeconfig' | 'context'>;
 
 /**
  * Finds the cluster that the options name.
@@ -41,9 +40,26 @@ export function clusterAccess(options: ClusterOptions): ClusterAccess {
   }
 }
 
+/** Returns what the options say of each request. @param sent takes the requests of `--verbose` */
+export function transportOptions(
+  { requestTimeout, verbose }: ClusterOptions,
+  sent: (request: SentRequest) => void = printRequest,
+): TransportOptions {
+  return {
+    ...(requestTimeout !== undefined && { answerTimeoutMilliseconds: requestTimeout }),
+    ...(verbose && { sent }),
+  };
+}
+
+function printRequest({ method, url, outcome, milliseconds }: SentRequest): void {
+  const [word, why] = outcome instanceof Error ? ['failed', `: ${firstCause(outcome)}`] : [outcome, ''];
+  printError(`${method} ${url} ${word} in ${milliseconds} ms${why}`);
+}
+
 /**
  * Lets a command work with the cluster that its options name.
  * @param use takes the namespace of the Pod in a cluster, of the context outside, else `default`
+ * @param check rejects where the cluster is of no use
  * @throws CliError with exit code 2 for bad input, 3 when there is no cluster, or it is too old or refuses
  */
 export async function withCluster(
@@ -52,12 +68,15 @@ export async function withCluster(
     cluster: ClusterClient,
     connection: { readonly transport: Transport; readonly namespace: string },
   ) => Promise<void>,
+  check: (cluster: ClusterClient, host: string) => Promise<unknown> = requireVersion,
 ): Promise<void> {
   const access = clusterAccess(options);
-  const transport = retryingTransport(new UndiciTransport(access, `reconstruct/${packageVersion()}`));
+  const transport = retryingTransport(
+    new UndiciTransport(access, `reconstruct/${packageVersion()}`, transportOptions(options)),
+  );
   try {
     const cluster = new ClusterClient(transport);
-    await requireVersion(cluster, transport.host);
+    await check(cluster, transport.host);
     await use(cluster, { transport, namespace: access.namespace });
   } catch (error) {
     throw asCliError(error);
@@ -87,19 +106,13 @@ export function retryingTransport(transport: Transport): Transport {
 
 /** @throws CliError with exit code 3 where nothing answers, or it is no Kubernetes API server, or one that is too old */
 export async function requireVersion(cluster: Pick<ClusterClient, 'version'>, host: string): Promise<void> {
-  let version: string | undefined;
-  try {
-    version = await cluster.version();
-  } catch (error) {
+  const found = await versionOf(cluster, host).catch((error: unknown) => {
     // What is refused later says the rest.
-    if (error instanceof OperatorError && error.reason === 'Forbidden') return;
-    throw error instanceof OperatorError && error.reason === 'Unreachable' ? noAnswer(error, host) : error;
-  }
-  if (version === undefined)
-    throw new CliError(
-      `What answers at ${host} is no Kubernetes API server; check the server in the kubeconfig, and --context`,
-      3,
-    );
+    if (error instanceof OperatorError && error.reason === 'Forbidden') return undefined;
+    throw error;
+  });
+  if (!found) return;
+  const version = `${found.major}.${found.minor.split(/\D/, 1).join('')}`;
   if (version.localeCompare(OLDEST, 'en', { numeric: true }) >= 0) return;
   throw new CliError(
     `The API server at ${host} is of Kubernetes ${version}; ${OLDEST} or newer is needed: upgrade it, or choose another ` +
@@ -108,31 +121,84 @@ export async function requireVersion(cluster: Pick<ClusterClient, 'version'>, ho
   );
 }
 
+/** @throws CliError with exit code 3 where nothing answers, or it is no Kubernetes API server */
+export async function versionOf(
+  cluster: Pick<ClusterClient, 'version'>,
+  host: string,
+): Promise<ServerVersion> {
+  const version = await cluster.version().catch((error: unknown) => {
+    throw error instanceof OperatorError && error.reason === 'Unreachable' ? noAnswer(error, host) : error;
+  });
+  if (version) return version;
+  throw new CliError(
+    `What answers at ${host} is no Kubernetes API server; check the server in the kubeconfig, and --context`,
+    3,
+  );
+}
+
 /** Codes of Node for certificates that can't be verified. @see https://nodejs.org/api/tls.html#x509-certificate-error-codes */
 const UNTRUSTED =
   /^(?:ERR_TLS_CERT_\w+|CERT_\w+|\w*SELF_SIGNED_CERT\w*|UNABLE_TO_(?:GET_ISSUER_CERT|VERIFY_LEAF)\w*)$/;
 
+/** Of several addresses that were tried, the first says why. */
+function firstCause(error: unknown): string {
+  return messageOf(error instanceof AggregateError ? (error.errors[0] ?? error) : error);
+}
+
+/** Codes of OpenSSL for certificates and keys that can't be used at all. */
+const UNUSABLE = /^ERR_OSSL_/;
+
 function noAnswer({ cause, message }: OperatorError, host: string): CliError {
-  // Of several addresses that were tried, the first.
-  const first: unknown = cause instanceof AggregateError ? (cause.errors[0] ?? cause) : cause;
-  const why = first === undefined ? message : messageOf(first);
-  return new CliError(
-    UNTRUSTED.test((cause as { code?: string } | undefined)?.code ?? '')
-      ? `The certificate of ${host} isn't trusted: ${why}; check certificate-authority and server of the cluster in the kubeconfig`
-      : `The cluster at ${host} doesn't answer: ${why}; ${REMEDIES.Unreachable ?? ''}`,
-    3,
-  );
+  const why = cause === undefined ? message : firstCause(cause);
+  const { code = '' } = (cause ?? {}) as { readonly code?: string };
+  if (UNTRUSTED.test(code))
+    return new CliError(
+      // Node's own advice follows a semicolon.
+      `The certificate of ${host} isn't trusted: ${why.replace(/;.*/s, '')}; check certificate-authority and server of the cluster in the kubeconfig`,
+      3,
+    );
+  if (UNUSABLE.test(code))
+    return new CliError(
+      `The certificates of the kubeconfig can't be used: ${why}; check certificate-authority, client-certificate and client-key`,
+      3,
+    );
+  return new CliError(`The cluster at ${host} doesn't answer: ${why}; ${REMEDIES.Unreachable ?? ''}`, 3);
 }
 
 /** Returns an error of one line, the problem and its remedy; of bad input, a line for each problem. */
 export function asCliError(error: unknown): unknown {
   if (error instanceof ApiError) return asCliError(classify(error, 'The cluster refuses'));
+  if (error instanceof CliError) return new CliError(error.lines.map(forPerson), error.exitCode);
   if (!(error instanceof OperatorError)) return error;
   const lines = error.message.split('\n');
   if (error.reason === 'InvalidInput') return new CliError(lines, 2);
-  const [line = ''] = lines;
-  const remedy = REMEDIES[error.reason];
+  const line = (lines[0] ?? '').replace(`; ${GRANT}`, '');
+  // Where a credential plugin or its file is at fault, that is said with its own remedy.
+  const hasOwn = error.reason === 'Unauthorized' && line.includes('; ');
+  const remedy = remedyFor(line) ?? (hasOwn ? undefined : REMEDIES[error.reason]);
   return new CliError(remedy === undefined ? line : `${line.replace(/[.:]$/, '')}; ${remedy}`, 3);
+}
+
+const MISSING_RIGHT =
+  /User "([^"]+)" cannot (\w+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)"| at the cluster scope)/;
+
+/** Returns a line with the remedy that a person has where a right is missing, in place of the operator's. */
+export function forPerson(line: string): string {
+  const bare = line.replace(`; ${GRANT}`, '');
+  const remedy = remedyFor(bare);
+  return remedy === undefined || bare.includes(remedy) ? bare : `${bare}; ${remedy}`;
+}
+
+function remedyFor(line: string): string | undefined {
+  if (line.includes('cannot set blockOwnerDeletion'))
+    return 'ask an admin for the right to update the subresource "finalizers" of its kind';
+  const [, user, verb, resource = '', group, namespace] = MISSING_RIGHT.exec(line) ?? [];
+  if (user === undefined) return undefined;
+  const [plural = '', subresource] = resource.split('/');
+  const type = group ? `${plural}.${group}` : plural;
+  const right = [verb, type, ...(subresource ? ['--subresource', subresource] : [])];
+  const where = namespace === undefined ? '--all-namespaces' : `--namespace ${namespace}`;
+  return `ask an admin to give ${user} that right; "kubectl auth can-i ${right.join(' ')} ${where}" shows it`;
 }
 
 /** Returns the error for kinds that the cluster doesn't serve, with exit code 3. */
@@ -154,6 +220,14 @@ interface Discovered {
   readonly kind: string;
   readonly namespaced: boolean;
   readonly verbs: readonly string[];
+}
+
+/** Answer of `/version`, as far as it is read. */
+export interface ServerVersion {
+  readonly major: string;
+  readonly minor: string;
+  /** As in `v1.36.3`. */
+  readonly gitVersion?: string;
 }
 
 interface GroupVersion {
@@ -189,13 +263,14 @@ export class ClusterClient implements Cluster {
     type: ResourceType,
     { metadata: { namespace, name, uid } }: AnyObject,
     propagation: 'Background' | 'Foreground',
+    dryRun = false,
   ): Promise<void> {
     const key = objectKey(namespace, name);
     for (let attempt = 1; ; attempt++) {
       const seen = await this.find(type, key);
       if (!seen || seen.metadata.uid !== uid) return;
       try {
-        await unlessMissing(`Delete ${type.kind} ${key}`, this.api.delete(type, seen, propagation));
+        await unlessMissing(`Delete ${type.kind} ${key}`, this.api.delete(type, seen, propagation, dryRun));
         return;
       } catch (error) {
         const changed = error instanceof OperatorError && error.reason === 'Conflict';
@@ -229,12 +304,11 @@ export class ClusterClient implements Cluster {
     return { types: [...types.values()], unseen };
   }
 
-  /** Such as `1.34`; undefined where what answers is no API server. */
-  async version(): Promise<string | undefined> {
-    const { major, minor } = (await this.read<{ major?: unknown; minor?: unknown }>('/version')) ?? {};
-    return typeof major === 'string' && typeof minor === 'string'
-      ? `${major}.${minor.split(/\D/, 1).join('')}`
-      : undefined;
+  /** Returns undefined where what answers is no API server. */
+  async version(): Promise<ServerVersion | undefined> {
+    const found = await this.read<Partial<ServerVersion>>('/version');
+    const isVersion = typeof found?.major === 'string' && typeof found.minor === 'string';
+    return isVersion ? (found as ServerVersion) : undefined;
   }
 
   async until(pending: () => Promise<string>): Promise<void> {

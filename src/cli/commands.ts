@@ -1,18 +1,74 @@
-import { Argument, Command, InvalidArgumentError, Option } from 'commander';
+import { readFileSync } from 'node:fs';
+import { basename, resolve } from 'node:path';
+import { Argument, Command as Commander, InvalidArgumentError, Option } from 'commander';
+import type { ParseOptionsResult } from 'commander';
 import type { FlagValues, KindFlag } from '../contract/kind.js';
-import { DEFAULT_NAMESPACE, INSTALLATION_LABELS } from '../install/names.js';
+import { DEFAULT_NAMESPACE, environmentName, INSTALLATION_LABELS } from '../install/names.js';
 import { MONITORING_PARTS } from '../install/props.js';
 import type { MonitoringPart } from '../install/props.js';
-import { builtInFlags } from '../kinds/flags.js';
+import { builtInFlags, flagsByKind } from '../kinds/flags.js';
 import { durationSeconds } from '../kinds/job-watcher/duration.js';
 import { LOG_FORMATS, LOG_LEVELS } from '../telemetry/logger.js';
 import { CONFIG_FILE } from './config.js';
 import { CHILDREN, DEFAULT_CHILDREN } from './init/options.js';
 import { operatorImage, packageVersion } from './version.js';
 
+/** Option that asks the API server what would be done, and writes nothing. */
+class DryRunOption extends Option {
+  /** @param instead what to do without the API server */
+  constructor(readonly instead = '') {
+    super('--dry-run', 'only print what would be done, by dry runs of the API server');
+  }
+}
+
+/** Spellings of others, which mean one of ours. */
+const ALIASES: Readonly<Record<string, string>> = { '--health-probe-bind-address': '--health-bind-address' };
+
+/** Command whose switches may be written as programs in Go take them: `--wait=false`, `--dry-run=server`, `-v=6`. */
+class Command extends Commander {
+  override createCommand(name?: string): Command {
+    return new Command(name);
+  }
+
+  override parseOptions(args: string[]): ParseOptionsResult {
+    const end = args.indexOf('--');
+    const known = end < 0 ? args : args.slice(0, end);
+    return super.parseOptions([
+      ...known.flatMap((arg) => this.ownSpelling(arg)),
+      ...args.slice(known.length),
+    ]);
+  }
+
+  private ownSpelling(arg: string): string[] {
+    const has = (flag: string): boolean =>
+      this.options.some(({ long, short }) => [long, short].includes(flag));
+    if (/^-v=?\d+$/.test(arg) && has('-v')) return ['-v'];
+    const [, flag = arg, value] = /^(--[^=]+)=(.*)$/s.exec(arg) ?? [];
+    const alias = ALIASES[flag];
+    if (alias !== undefined && has(alias)) return [alias + arg.slice(flag.length)];
+    const option = this.options.find(({ long }) => long === flag);
+    if (value === undefined || !option?.isBoolean()) return [arg];
+    const isDryRun = option instanceof DryRunOption;
+    if (value === 'true' || (isDryRun && value === 'server')) return [flag];
+    if (value === 'false' || (isDryRun && value === 'none')) return [];
+    if (isDryRun && value === 'client')
+      this.error(`error: only the API server knows what would be done: write --dry-run${option.instead}`);
+    return this.error(`error: ${arg}: write ${flag}, ${flag}=true or ${flag}=false`);
+  }
+}
+
+/** Names under which the package installs the command; the last makes it a plugin of kubectl. */
+const NAMES: readonly string[] = ['reconstruct', 'cdk8s-reconstruct', 'kubectl-reconstruct'];
+
+/** Returns the name by which this process was started, as a user types it. */
+function programName([, script = '']: readonly string[]): string {
+  const name = NAMES.find((each) => each === basename(script)) ?? 'reconstruct';
+  return name.replace(/^kubectl-/, 'kubectl ');
+}
+
 /** Returns the whole command. The module of a subcommand is loaded when it runs, so that `--help` is quick. */
 export function program(): Command {
-  return new Command('reconstruct')
+  return new Command(programName(process.argv))
     .description('Write a cdk8s construct, get a Kubernetes operator')
     .version(packageVersion())
     .addCommand(initCommand())
@@ -26,17 +82,27 @@ export function program(): Command {
     .addCommand(runCommand())
     .addCommand(installCommand())
     .addCommand(uninstallCommand())
+    .addCommand(versionCommand())
     .addCommand(completionCommand())
     .addCommand(completeCommand(), { hidden: true })
     .configureHelp({ showGlobalOptions: true });
 }
 
-export interface SharedOptions {
+/** Options of each command that has a cluster. */
+export interface ClusterOptions {
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  readonly as?: string;
+  readonly asGroup?: readonly string[];
+  /** In milliseconds. */
+  readonly requestTimeout?: number;
+  readonly verbose?: boolean;
+}
+
+export interface SharedOptions extends ClusterOptions {
   readonly config?: string;
   readonly kinds?: readonly string[];
   readonly policy?: string;
-  readonly kubeconfig?: string;
-  readonly context?: string;
   readonly namespace?: string;
   readonly recursive?: boolean;
   readonly watchNamespace?: readonly string[];
@@ -48,16 +114,20 @@ const KINDS = new Option(
   '--kinds <names>',
   'only these kinds, e.g. appservice (default: all but those on request)',
 ).argParser(list);
-const KUBECONFIG = new Option(
-  '--kubeconfig <file>',
-  'default: $KUBECONFIG, ~/.kube/config, the cluster it runs in',
-);
-const CONTEXT = new Option('--context <name>', 'context of the kubeconfig (default: its current one)');
-const RECURSIVE = new Option('-R, --recursive', 'look into subfolders too');
 const WATCH_NAMESPACE = new Option(
   '--watch-namespace <namespaces>',
   'only these; Roles in them suffice then (default: all)',
 ).argParser((value, previous: readonly string[] | undefined) => list(value, previous).map(namespace));
+const CLUSTER: readonly Option[] = [
+  new Option('--kubeconfig <file>', 'default: $KUBECONFIG, ~/.kube/config, the cluster it runs in'),
+  new Option('--context <name>', 'context of the kubeconfig (default: its current one)'),
+  new Option('--as <user>', 'the user to impersonate'),
+  new Option('--as-group <group>', 'a group of that user; may be given several times').argParser(several),
+  new Option('--request-timeout <duration>', 'how long each answer may take (default: 45s)').argParser(
+    milliseconds,
+  ),
+  new Option('-v, --verbose', 'print each request to standard error, without credentials and bodies'),
+].map((option) => option.helpGroup('Options of the cluster:'));
 
 function policyOption(usual = 'everything'): Option {
   return new Option('--policy <file>', `what an admin allows (default: ${usual})`);
@@ -72,24 +142,55 @@ function operatorOption(description: string): Option {
   return new Option('--operator-namespace <name>', description).argParser(namespace);
 }
 
-function withOptions(command: Command, ...options: readonly Option[]): Command {
+function withOptions<C extends Commander>(command: C, ...options: readonly Option[]): C {
   for (const option of options) command.addOption(option);
   return command;
 }
 
-/** Describes the arguments that name custom resources. */
-const SOURCES = 'files, folders with .yaml, .yml and .json files, or - for standard input';
+/** Lets a command name custom resources, by arguments or as for kubectl. @param others what an argument may name, too */
+function withSources(command: Command, others = ''): Command {
+  return command
+    .argument(
+      '[source...]',
+      `files, folders with .yaml, .yml and .json files, or - for standard input${others}`,
+    )
+    .option('-f, --filename <file>', 'the same as an argument; may be given several times', several)
+    .option('-R, --recursive', 'look into subfolders too');
+}
+
+type SourcesAction<O> = (sources: readonly string[], options: O) => Promise<void>;
+
+/** Runs an action on all sources that are given. */
+function onSources<O extends object>(load: () => Promise<SourcesAction<O>>) {
+  return async (
+    named: readonly string[],
+    options: O & { readonly filename?: readonly string[] },
+    command: Command,
+  ): Promise<void> => {
+    const sources = [...named, ...(options.filename ?? [])];
+    if (sources.length === 0)
+      command.error(
+        `No custom resource is given: name files or folders, or - for standard input, as in "${fullName(command)} web.yaml"`,
+      );
+    const run = await load();
+    await run(sources, options);
+  };
+}
+
+function fullName(command: Commander): string {
+  return command.parent ? `${fullName(command.parent)} ${command.name()}` : command.name();
+}
+
 /** Describes the default of `--namespace` where a cluster is asked. */
 const OF_CONTEXT = " (default: the context's)";
 
 function synthCommand(): Command {
-  const command = new Command('synth')
+  const command = withSources(new Command('synth'))
     .summary('render custom resources to manifests')
     .description(
       'Validates custom resources and renders them to manifests, without asking any cluster. ' +
         'Nothing is written unless all of them can be rendered.',
     )
-    .argument('<source...>', SOURCES)
     .option(
       '-o, --output <dir>',
       'write one file per custom resource to this folder (default: standard output)',
@@ -97,8 +198,8 @@ function synthCommand(): Command {
     .addOption(
       new Option('--stdout', 'write to standard output, also when run by "cdk8s synth"').conflicts('output'),
     )
-    .action(lazily(async () => (await import('./synth.js')).runSynth));
-  return withOptions(command, namespaceOption(), RECURSIVE, CONFIG, KINDS, policyOption(), ...kindOptions());
+    .action(onSources(async () => (await import('./synth.js')).runSynth));
+  return withOptions(command, namespaceOption(), CONFIG, KINDS, policyOption(), ...kindOptions());
 }
 
 function fnCommand(): Command {
@@ -112,19 +213,19 @@ function fnCommand(): Command {
 }
 
 /** Adds the options of `fn`, which may come from the ConfigMap of a list, too. */
-export function withFnOptions(command: Command): Command {
+export function withFnOptions<C extends Commander>(command: C): C {
   return withOptions(command, namespaceOption(), CONFIG, KINDS, policyOption(), ...kindOptions());
 }
 
 function diffCommand(): Command {
-  const command = new Command('diff')
+  const live = '; or live custom resources, as KIND NAME... or KIND/NAME...';
+  const command = withSources(new Command('diff'), live)
     .summary('show what custom resources would change in the cluster')
     .description(
       'Shows what would change in the cluster if these custom resources were applied and the controller had acted; of ' +
         'live ones, what this version of the kinds would change. Nothing is written. ' +
         'Exit code 0: nothing would change, 1: something would.',
     )
-    .argument('[source...]', `${SOURCES}; or live custom resources, as KIND NAME... or KIND/NAME...`)
     .option(
       '--all',
       'all that is live in the namespace, of every kind or of KIND: the same changes are counted',
@@ -136,33 +237,34 @@ function diffCommand(): Command {
     .action(lazily(async () => (await import('./diff.js')).runDiff));
   return withOptions(
     command,
-    ...[namespaceOption(OF_CONTEXT), RECURSIVE, KUBECONFIG, CONTEXT, CONFIG, KINDS],
+    ...[namespaceOption(OF_CONTEXT), CONFIG, KINDS],
     ...[policyOption('that of the installed operator'), WATCH_NAMESPACE],
     operatorOption(`where the controller runs (default: where it is installed, else ${DEFAULT_NAMESPACE})`),
-    ...kindOptions(),
+    ...[...CLUSTER, ...kindOptions()],
   );
 }
 
 function applyCommand(): Command {
-  const command = new Command('apply')
+  const command = withSources(new Command('apply'))
     .summary('apply custom resources and what is made of them, without a controller')
     .description(
       'Applies custom resources and, where no operator is installed that looks after them, what is made of them: once, ' +
         'as the controller would. Nothing is written unless all of it could be, by a dry run.',
     )
-    .argument('<source...>', SOURCES)
     .option('--prune', 'delete what these custom resources own, and do not render any more')
     .option('--wait', 'wait until they are ready, and report why not')
+    .addOption(new DryRunOption(', or use "synth", which needs no cluster').conflicts('wait'))
     .addOption(
       new Option('--timeout <duration>', 'how long to wait')
         .argParser(milliseconds)
         .default(milliseconds('5m'), '5m'),
     )
-    .action(lazily(async () => (await import('./apply.js')).runApply));
+    .action(onSources(async () => (await import('./apply.js')).runApply));
   return withOptions(
     command,
-    ...[namespaceOption(OF_CONTEXT), RECURSIVE, KUBECONFIG, CONTEXT, CONFIG, KINDS, policyOption()],
+    ...[namespaceOption(OF_CONTEXT), CONFIG, KINDS, policyOption()],
     operatorOption('where an operator may be installed (default: it is looked for everywhere)'),
+    ...CLUSTER,
   );
 }
 
@@ -183,7 +285,7 @@ function statusCommand(): Command {
     .option('-w, --watch', 'show what changes, until interrupted')
     .addOption(outputFormat('text', 'wide', 'json', 'yaml', 'name'))
     .action(lazily(async () => (await import('./status.js')).runStatus));
-  return withOptions(command, KUBECONFIG, CONTEXT, CONFIG, KINDS);
+  return withOptions(command, CONFIG, KINDS, ...CLUSTER);
 }
 
 function initCommand(): Command {
@@ -242,32 +344,47 @@ function devLoadCommand(): Command {
 function runCommand(): Command {
   const command = new Command('run')
     .description('keep the cluster as its custom resources say, until SIGTERM or SIGINT')
-    .option('--workers <number>', 'custom resources in work at once, per kind', positiveInteger, 16)
-    .option('--leader-elect', 'work only while it holds the lease (default: in a Pod, yes)')
-    .option('--no-leader-elect', 'work at once; no other may run beside it')
-    .option(
+    .action(lazily(async () => (await import('./run.js')).runController));
+  const workers = new Option('--workers <number>', 'custom resources in work at once, per kind');
+  const election = 'work only while it holds the lease (default: in a Pod, yes)';
+  const own = [
+    workers.argParser(positiveInteger).default(16),
+    new Option('--leader-elect [boolean]', election).argParser(boolean),
+    new Option('--no-leader-elect', 'work at once; no other may run beside it'),
+    new Option(
       '--leader-election-namespace <namespace>',
       "where the lease is, in the cluster it works on (default: the context's, else the Pod's namespace)",
-      namespace,
-    )
-    .addOption(new Option('--log-level <level>', 'how much is logged').choices(LOG_LEVELS).default('info'))
-    .addOption(
-      new Option('--log-format <format>', 'how it is logged')
-        .choices(LOG_FORMATS)
-        .default(process.stderr.isTTY ? 'pretty' : 'json', 'pretty on a terminal, else json'),
-    )
-    .option('--metrics-bind-address <address>', 'serves /metrics; 0 is off', ':8080')
-    .option('--metrics-secure', 'serves /metrics by HTTPS, to those who may get it by RBAC')
-    .option(
+    ).argParser(namespace),
+    new Option('--log-level <level>', 'how much is logged').choices(LOG_LEVELS).default('info'),
+    new Option('--log-format <format>', 'how it is logged')
+      .choices(LOG_FORMATS)
+      .default(process.stderr.isTTY ? 'pretty' : 'json', 'pretty on a terminal, else json'),
+    new Option('--metrics-bind-address <address>', 'serves /metrics; 0 is off').default(':8080'),
+    new Option(
+      '--metrics-secure [boolean]',
+      'serves /metrics by HTTPS, to those who may get it by RBAC',
+    ).argParser(boolean),
+    new Option(
       '--metrics-cert-path <folder>',
       'has the certificate of the metrics, which is read again once renewed (default: self-signed)',
-    )
-    .option('--metrics-cert-name <file>', 'the certificate in that folder', 'tls.crt')
-    .option('--metrics-cert-key <file>', 'its key in that folder', 'tls.key')
-    .option('--health-bind-address <address>', 'serves /healthz and /readyz; 0 is off', ':8081')
-    .action(lazily(async () => (await import('./run.js')).runController));
-  const shared = [KUBECONFIG, CONTEXT, CONFIG, KINDS, policyOption('everything but routes'), WATCH_NAMESPACE];
-  return withOptions(command, ...shared, ...kindOptions());
+    ),
+    new Option('--metrics-cert-name <file>', 'the certificate in that folder').default('tls.crt'),
+    new Option('--metrics-cert-key <file>', 'its key in that folder').default('tls.key'),
+    new Option(
+      '--health-bind-address <address>',
+      'serves /healthz and /readyz; 0 is off; also as --health-probe-bind-address',
+    ).default(':8081'),
+    ...[CONFIG, KINDS, policyOption('everything but routes'), WATCH_NAMESPACE, ...kindOptions()],
+  ];
+  return withOptions(command, ...own.map(fromEnvironment), ...CLUSTER);
+}
+
+/** Lets an option be given by the environment of a container, too. A variable that is empty is none. */
+function fromEnvironment(option: Option): Option {
+  const name = environmentName(option.long ?? '');
+  if (option.negate || process.env[name] === '') return option;
+  // Other commands have some of them, too.
+  return Object.assign(new Option(option.flags), option).env(name);
 }
 
 export function installCommand(): Command {
@@ -302,24 +419,26 @@ export function installCommand(): Command {
     )
     .addOption(new Option('--print', 'print YAML; this is the default').conflicts('apply'))
     .addOption(
-      new Option('--format <format>', 'YAML, or a Helm chart with what is given here for default values')
-        .choices(['yaml', 'helm'])
-        .default('yaml'),
+      new Option('-o, --output <format>', 'helm: a chart with what is given here for default values')
+        .choices(['yaml', 'json', 'helm'])
+        .default('yaml')
+        .conflicts('apply'),
     )
     .addOption(
-      new Option('-o, --output <folder>', 'write to this folder (default: standard output)').conflicts(
+      new Option('--output-dir <folder>', 'write to this folder (default: standard output)').conflicts(
         'apply',
       ),
     )
     .option('--apply', 'apply them to the cluster, and remove what an earlier installation had')
+    .addOption(new DryRunOption(', or leave out --apply to print what would be applied'))
     .option('--replace', 'with --apply: drop options in use that this command leaves out, such as a policy')
     .option(
       '--accept-data-loss',
       'with --apply: apply CRDs even if stored objects lose fields, become invalid, or are of a version that goes',
     )
     .action(lazily(async () => (await import('./install.js')).runInstall));
-  const shared = [CONFIG, KINDS, policyOption('everything but routes'), WATCH_NAMESPACE, KUBECONFIG, CONTEXT];
-  return withOptions(command, ...shared, ...kindOptions());
+  const shared = [CONFIG, KINDS, policyOption('everything but routes'), WATCH_NAMESPACE];
+  return withOptions(command, ...shared, ...CLUSTER, ...kindOptions());
 }
 
 function uninstallCommand(): Command {
@@ -331,9 +450,19 @@ function uninstallCommand(): Command {
     )
     .option('-n, --namespace <name>', 'where the operator was installed', namespace, DEFAULT_NAMESPACE)
     .option('--purge', 'CRDs, custom resources and what was made of them go too; what is shared is released')
-    .option('--dry-run', 'only print what would be done')
+    .addOption(new DryRunOption())
+    .option('-y, --yes', 'do not ask, as on a terminal; needed where there is none')
     .action(lazily(async () => (await import('./install.js')).runUninstall));
-  return withOptions(command, CONFIG, KUBECONFIG, CONTEXT);
+  return withOptions(command, CONFIG, ...CLUSTER);
+}
+
+function versionCommand(): Command {
+  const command = new Command('version')
+    .description('print the version of this command, and of the API server')
+    .option('--client', 'only that of this command; no cluster is asked')
+    .addOption(outputFormat('text', 'json', 'yaml'))
+    .action(lazily(async () => (await import('./version.js')).runVersion));
+  return withOptions(command, ...CLUSTER);
 }
 
 function completionCommand(): Command {
@@ -373,8 +502,22 @@ function selectorOption(those: string): Option {
   return new Option('-l, --selector <selector>', `${those} with these labels, as in app=web,tier!=test`);
 }
 
+/** Returns the options of the built-in kinds. The help of a project that leaves these kinds out doesn't show them. */
 export function kindOptions(): Option[] {
-  return builtInFlags.map(optionOf);
+  const isHidden = leavesOutBuiltIns();
+  return Object.entries(flagsByKind).flatMap(([kind, flags]) =>
+    flags.map((flag) => optionOf(flag).helpGroup(`Options of ${kind}:`).hideHelp(isHidden)),
+  );
+}
+
+/** Reads the text alone: `--help` runs no code of a project. */
+function leavesOutBuiltIns(): boolean {
+  try {
+    const lines = readFileSync(resolve(CONFIG_FILE), 'utf8').split('\n');
+    return lines.some((line) => /\bbuiltIn\s*:\s*false\b/.test(line.replace(/\/\/.*/, '')));
+  } catch {
+    return false;
+  }
 }
 
 /** Returns the values that were given for the flags of kinds, by the flags' names. */
@@ -394,6 +537,15 @@ function optionOf({ name, value, description, list: isList, check }: KindFlag): 
   return isList
     ? option.argParser((text, previous: readonly string[] | undefined) => list(text, previous).map(checked))
     : option.argParser(checked);
+}
+
+function several(value: string, previous: readonly string[] = []): string[] {
+  return [...previous, value];
+}
+
+function boolean(value: string): boolean {
+  if (value !== 'true' && value !== 'false') throw new InvalidArgumentError('Write true or false.');
+  return value === 'true';
 }
 
 /** Splits `a,b`; used for options that may also be given several times. */
@@ -435,6 +587,12 @@ function milliseconds(value: string): number {
 function image(value: string): string {
   const reference = /^[a-z0-9][\w.-]*(:\d+)?(\/[\w.-]+)*(:[\w][\w.-]{0,127})?(@sha256:[0-9a-f]{64})?$/i;
   if (!reference.test(value)) throw new InvalidArgumentError(`${value} can't name an image.`);
+  const [first = ''] = value.split('/', 1);
+  const start = value.includes('/') && (first === 'localhost' || /[.:]/.test(first)) ? first.length : 0;
+  const path = value.slice(start).replace(/^[^:@]+/, (text) => text.toLowerCase());
+  const lower = value.slice(0, start) + path;
+  if (lower !== value)
+    throw new InvalidArgumentError(`${value}: a repository has no capital letters; write ${lower}.`);
   if (!/(:[\w][\w.-]*|@sha256:[0-9a-f]{64})$/.test(value.slice(value.lastIndexOf('/') + 1)))
     throw new InvalidArgumentError(
       `${value} may be another image tomorrow: add a tag or a digest, as in ${value}:${packageVersion()}.`,

@@ -220,9 +220,14 @@ const NAMESPACES = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', 
 /** Returns the names of live objects; of all namespaces, each once. */
 async function listed(type: ResourceType, line: CommandLine): Promise<string[]> {
   const [{ withCluster }, { Api }] = await Promise.all([import('./cluster.js'), import('../engine/api.js')]);
-  const { namespace, allNamespaces } = line.options;
+  const { namespace, allNamespaces, kubeconfig, context, as } = line.options;
+  const options = {
+    ...(kubeconfig !== undefined && { kubeconfig }),
+    ...(context !== undefined && { context }),
+    ...(as !== undefined && { as }),
+  };
   let names: string[] = [];
-  await withCluster(line.options, async (_, { transport, namespace: own }) => {
+  await withCluster(options, async (_, { transport, namespace: own }) => {
     const where = type.namespaced && allNamespaces === undefined ? (namespace ?? own) : undefined;
     const scope = { type, metadataOnly: true, ...(where !== undefined && { namespace: where }) };
     names = (await new Api(transport).listAll(scope)).map(({ metadata }) => metadata.name);

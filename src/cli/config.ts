@@ -77,7 +77,11 @@ async function loadConfig(file: string): Promise<Config> {
   if (!isMap(config)) throw unusable(file, `its default export is ${shown(config)}; ${example}`);
   const { kinds = [], builtIn, ...others } = config;
   const [unknown] = Object.keys(others);
-  if (unknown !== undefined) throw unusable(file, `its default export has a member ${unknown}; ${example}`);
+  if (unknown !== undefined) {
+    const near = suggest(unknown, ['kinds', 'builtIn']);
+    const remedy = near === undefined ? example : `did you mean ${near}?`;
+    throw unusable(file, `its default export has a member ${unknown}; ${remedy}`);
+  }
   if (builtIn !== undefined && typeof builtIn !== 'boolean')
     throw unusable(file, `builtIn is ${shown(builtIn)}; write true or false`);
   if (!Array.isArray(kinds)) throw unusable(file, `kinds is ${shown(kinds)}, not a list; ${example}`);

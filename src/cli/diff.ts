@@ -20,6 +20,7 @@ interface DiffOptions extends SharedOptions {
   readonly allNamespaces?: boolean;
   readonly selector?: string;
   readonly details?: number;
+  readonly filename?: readonly string[];
 }
 
 /** `reconstruct diff`: shows what would change in the cluster. */
@@ -33,8 +34,9 @@ export async function runDiff(words: readonly string[], options: DiffOptions): P
     watchNamespace: watchNamespaces,
     operatorNamespace,
   } = options;
-  const [first] = words;
-  const isFile = first !== undefined && (first === '-' || existsSync(first));
+  const { filename: files = [] } = options;
+  const [first] = [...files, ...words];
+  const isFile = first !== undefined && (files.length > 0 || first === '-' || existsSync(first));
   const isMany = all === true || allNamespaces === true || selector !== undefined;
   if (isFile && isMany)
     throw new CliError(`${first}: a file excludes --all, --all-namespaces and --selector; leave out one`, 2);
@@ -67,7 +69,13 @@ export async function runDiff(words: readonly string[], options: DiffOptions): P
       [errors, isDifferent] = [found.errors, isNamed ? differs(found.kept) : found.changes.length > 0];
     } else {
       const { recursive = false } = options;
-      const outcome = await compare({ ...common, sources: words, kinds, recursive, namespace });
+      const outcome = await compare({
+        ...common,
+        sources: [...words, ...files],
+        kinds,
+        recursive,
+        namespace,
+      });
       await print(output === 'text' ? textOf(outcome, paint) : documentText(documentOf(outcome), output));
       [errors, isDifferent] = [outcome.objects, differs(outcome)];
     }

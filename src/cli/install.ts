@@ -14,6 +14,7 @@ import type { InstallProps, MonitoringPart } from '../install/props.js';
 import { uninstall } from '../install/uninstall.js';
 import { builtInFlags } from '../kinds/flags.js';
 import { writeFolder } from '../synth/folder.js';
+import type { FolderChanges } from '../synth/folder.js';
 import { manifestText } from '../synth/output.js';
 import { withCluster } from './cluster.js';
 import { kindFlagValues } from './commands.js';
@@ -21,7 +22,7 @@ import type { SharedOptions } from './commands.js';
 import { kindsOnRequest, loadKinds } from './config.js';
 import { refuseDataLoss } from './data-loss.js';
 import { CliError } from './exit.js';
-import { print, printError } from './output.js';
+import { confirmed, print, printError, printWritten } from './output.js';
 import { policyParser, readPolicy } from './policy-file.js';
 import { operatorImage } from './version.js';
 
@@ -36,9 +37,10 @@ interface InstallOptions extends SharedOptions {
   readonly metricsCertSecret?: string;
   readonly apply?: boolean;
   readonly replace?: boolean;
+  readonly dryRun?: boolean;
   readonly acceptDataLoss?: boolean;
-  readonly format: 'yaml' | 'helm';
-  readonly output?: string;
+  readonly output: 'yaml' | 'json' | 'helm';
+  readonly outputDir?: string;
 }
 
 /** `reconstruct install`: prints or applies the operator's own manifests, or writes them as a Helm chart. */
@@ -74,7 +76,8 @@ export async function runInstall(options: InstallOptions, command: Command): Pro
       '--replicas': isGiven('replicas') ? String(replicas) : undefined,
     }),
   };
-  await apply(props, options, { replace: options.replace ?? false, flags: builtInFlags, given });
+  const { replace = false, dryRun = false } = options;
+  await apply(props, options, { replace, dryRun, flags: builtInFlags, given });
 }
 
 function defined(options: Readonly<Record<string, string | undefined>>): Record<string, string> {
@@ -85,17 +88,15 @@ function defined(options: Readonly<Record<string, string | undefined>>): Record<
 
 /** @throws CliError with exit code 2 */
 function refuseContradictions(options: InstallOptions, hasNamespace: boolean): void {
-  const { apply: isApplied, monitoring, output, format } = options;
-  const isChart = format === 'helm';
+  const { apply: isApplied, monitoring, output, outputDir } = options;
+  const isChart = output === 'helm';
+  const folder = outputDir ?? process.env.CDK8S_OUTDIR;
   const wrong: readonly (readonly [isWrong: unknown, message: string])[] = [
-    [
-      isChart && isApplied,
-      '--apply needs no chart: leave out --format helm, or give -o DIR and use "helm install"',
-    ],
     [
       isChart && hasNamespace,
       '--namespace is for Helm to say: leave it out, and use "helm install --namespace"',
     ],
+    [options.dryRun && !isApplied, '--dry-run needs --apply: add it; without it, nothing is written anyway'],
     [options.replace && !isApplied, '--replace needs --apply: add it'],
     [options.acceptDataLoss && !isApplied, '--accept-data-loss needs --apply: add it'],
     [options.monitoringLabels && !monitoring, '--monitoring-labels needs --monitoring: add it'],
@@ -104,24 +105,33 @@ function refuseContradictions(options: InstallOptions, hasNamespace: boolean): v
       options.metricsCertSecret !== undefined && !options.metricsSecure,
       '--metrics-cert-secret needs --metrics-secure: add it',
     ],
-    [isChart && !output && !process.env.CDK8S_OUTDIR, 'A chart is a folder: name it with -o DIR'],
+    [isChart && !folder, 'A chart is a folder: name it with --output-dir DIR'],
+    [output === 'json' && folder, 'A folder gets YAML or a chart: leave out -o json'],
   ];
   for (const [isWrong, message] of wrong) if (isWrong) throw new CliError(message, 2);
 }
 
 /** Prints the manifests, or writes them or the chart into a folder. */
 async function write(props: InstallProps, options: InstallOptions): Promise<void> {
-  const folder = options.output ?? (process.env.CDK8S_OUTDIR || undefined);
+  const folder = options.outputDir ?? (process.env.CDK8S_OUTDIR || undefined);
+  const written = (changes: FolderChanges): void => {
+    if (options.outputDir !== undefined) printWritten(options.outputDir, changes);
+  };
   const isChosen = options.kinds !== undefined;
-  if (options.format === 'helm') {
+  if (options.output === 'helm') {
     const on = props.kinds.filter((kind) => isChosen || foreignNamespaces(kind, props).length === 0);
-    writeFolder(folder ?? '', helmChart({ ...props, on }), 'chart');
+    written(writeFolder(folder ?? '', helmChart({ ...props, on }), 'chart'));
     return;
   }
   const kinds = isChosen ? props.kinds : kindsForAnyCluster(props, printError);
-  const text = manifestText(installManifests({ ...props, kinds }));
+  const items = installManifests({ ...props, kinds });
+  if (options.output === 'json') {
+    await print(`${JSON.stringify({ apiVersion: 'v1', kind: 'List', items }, undefined, 2)}\n`);
+    return;
+  }
+  const text = manifestText(items);
   if (folder === undefined) await print(text);
-  else writeFolder(folder, [{ name: 'reconstruct.yaml', text }]);
+  else written(writeFolder(folder, [{ name: 'reconstruct.yaml', text }]));
 }
 
 function printLine(line: string): void {
@@ -136,7 +146,8 @@ async function apply(props: InstallProps, options: InstallOptions, request: Inst
       ...request,
       ...(!options.acceptDataLoss && { checkDefinitions: (changes) => refuseDataLoss(changes, cluster) }),
     });
-    const { image, namespace } = options;
+    const { image, namespace, dryRun } = options;
+    if (dryRun) return;
     // No registry serves an image of that name.
     if (image === operatorImage() && image.startsWith('reconstruct:'))
       printLine(`The image ${image} has to be on the nodes: put it there, or name one with --image`);
@@ -148,15 +159,30 @@ interface UninstallOptions extends SharedOptions {
   readonly namespace: string;
   readonly purge?: boolean;
   readonly dryRun?: boolean;
+  readonly yes?: boolean;
 }
 
 /** `reconstruct uninstall`: removes what `reconstruct install` has made. */
 export async function runUninstall(options: UninstallOptions): Promise<void> {
+  const { namespace, purge = false, dryRun = false, yes = false } = options;
+  if (!dryRun && !yes && !process.stdin.isTTY)
+    throw new CliError(
+      'uninstall asks before it removes anything, and there is no terminal: add --yes, or --dry-run to see what would go',
+      2,
+    );
   const named = await loadKinds(options);
   const names = new Set(named.map(({ crd }) => crd.metadata.name));
   // Kinds on request may have been asked for when it was installed.
   const onRequest = await Promise.all(Object.values(kindsOnRequest).map((load) => load()));
   const kinds = [...named, ...onRequest.filter(({ crd }) => !names.has(crd.metadata.name))];
-  const { namespace, purge = false, dryRun = false } = options;
-  await withCluster(options, (cluster) => uninstall({ namespace, kinds, purge, dryRun }, cluster, printLine));
+  await withCluster(options, async (cluster) => {
+    const props = { namespace, kinds, purge };
+    if (dryRun || !yes) {
+      const going = await uninstall({ ...props, dryRun: true }, cluster, printLine);
+      if (dryRun || going.size === 0) return;
+      const counts = [...going].map(([kind, count]) => `${count} ${kind}`).join(', ');
+      if (!(await confirmed(`Remove ${counts}?`))) throw new CliError('Nothing was removed', 2);
+    }
+    await uninstall({ ...props, dryRun: false }, cluster, printLine);
+  });
 }

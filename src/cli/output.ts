@@ -1,6 +1,8 @@
+import { createInterface } from 'node:readline';
 import { styleText } from 'node:util';
 import { isMap } from '../contract/object.js';
 import { writeYaml } from '../contract/yaml.js';
+import type { FolderChanges } from '../synth/folder.js';
 
 /** Writes to standard output. A reader may stop early, as `head` does; that is no failure. */
 export async function print(text: string): Promise<void> {
@@ -20,6 +22,26 @@ export function printError(line: string): void {
 
 export function warn(line: string): void {
   printError(`warning: ${line}`);
+}
+
+/** Says what was written into a folder, beside the results on standard output. */
+export function printWritten(folder: string, { written, unchanged, removed }: FolderChanges): void {
+  const files = `${written} ${written === 1 ? 'file' : 'files'} written to ${folder}`;
+  const others = Object.entries({ unchanged, removed }).filter(([, count]) => count > 0);
+  printError([files, ...others.map(([what, count]) => `${count} ${what}`)].join(', '));
+}
+
+/** Asks at the terminal; whatever isn't yes is no, as are Ctrl-C and Ctrl-D. */
+export async function confirmed(question: string): Promise<boolean> {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await new Promise<string>((resolve) => {
+    terminal.question(`${question} [y/N] `, resolve);
+    terminal.once('close', () => {
+      resolve('');
+    });
+  });
+  terminal.close();
+  return /^y(?:es)?$/i.test(answer.trim());
 }
 
 export type Color = 'bold' | 'green' | 'red' | 'yellow' | 'dim';

@@ -17,7 +17,7 @@ import type { HttpServer, ServeOptions } from '../telemetry/http.js';
 import { createLogger, debugOnSignal } from '../telemetry/logger.js';
 import type { LogFormat, Logger, LogLevel } from '../telemetry/logger.js';
 import { Metrics, observeProcess } from '../telemetry/metrics.js';
-import { clusterAccess } from './cluster.js';
+import { clusterAccess, transportOptions } from './cluster.js';
 import { kindFlagValues } from './commands.js';
 import type { SharedOptions } from './commands.js';
 import { loadKinds } from './config.js';
@@ -76,7 +76,13 @@ export async function runController(options: RunOptions): Promise<void> {
     // A host's name alone would be taken for the same holder after a restart, while its predecessor still writes.
     identity: `${hostname()}_${randomUUID()}`,
   };
-  const transport = new UndiciTransport(access, `reconstruct/${packageVersion()}`, { credentials });
+  const transport = new UndiciTransport(access, `reconstruct/${packageVersion()}`, {
+    credentials,
+    ...transportOptions(options, ({ outcome, ...request }) => {
+      const result = outcome instanceof Error ? { error: outcome.message } : { status: outcome };
+      log.info({ ...request, ...result }, 'request sent');
+    }),
+  });
   const manager = new Manager({
     ...{ controllers: controllersBy(policy?.current), transport },
     ...{ log, metrics, instance: hostname(), workers: options.workers },

@@ -3,7 +3,7 @@ import { synth } from '../synth/synth.js';
 import { kindFlagValues } from './commands.js';
 import type { SharedOptions } from './commands.js';
 import { loadKinds } from './config.js';
-import { print, printError, warn } from './output.js';
+import { print, printError, printWritten, warn } from './output.js';
 import { policyOf } from './policy-file.js';
 
 interface SynthOptions extends SharedOptions {
@@ -23,6 +23,10 @@ export async function runSynth(sources: readonly string[], options: SynthOptions
   });
   // `cdk8s synth` reads what its app wrote from the folder that it names in the environment.
   const folder = options.stdout ? undefined : (options.output ?? (process.env.CDK8S_OUTDIR || undefined));
-  if (folder === undefined) await print(files.map(({ text }) => text).join(''));
-  else writeFolder(folder, files);
+  if (folder === undefined) {
+    await print(files.map(({ text }) => text).join(''));
+    return;
+  }
+  const changes = writeFolder(folder, files);
+  if (options.output !== undefined) printWritten(folder, changes);
 }

@@ -44,6 +44,8 @@ export interface ApplyOptions {
   /** Takes fields over from other managers instead of failing with 409. */
   readonly force: boolean;
   readonly subresource?: 'status';
+  /** Has the API server judge it, and store nothing. @default false */
+  readonly dryRun?: boolean;
 }
 
 /** One step of a JSON patch, as far as they are needed. @see https://www.rfc-editor.org/rfc/rfc6902 */
@@ -160,11 +162,11 @@ export class Api {
   }
 
   async apply(type: ResourceType, object: AnyObject, options: ApplyOptions): Promise<Applied> {
-    const { fieldManager, force, subresource } = options;
+    const { fieldManager, force, subresource, dryRun } = options;
     const key = objectKey(object.metadata.namespace, object.metadata.name);
     const { status, body } = await this.onObject('Apply', type, key, {
       ...{ method: 'PATCH', contentType: APPLY, subresource, body: object },
-      query: { fieldManager, force: String(force) },
+      query: { fieldManager, force: String(force), ...(dryRun && { dryRun: 'All' }) },
     });
     return { object: body as AnyObject, created: status === 201 };
   }
@@ -195,10 +197,12 @@ export class Api {
     type: ResourceType,
     { metadata: { uid, resourceVersion, namespace, name } }: AnyObject,
     propagationPolicy: Propagation = 'Background',
+    dryRun = false,
   ): Promise<AnyObject | undefined> {
     const preconditions = { uid, resourceVersion };
     const { body } = await this.onObject('Delete', type, objectKey(namespace, name), {
       method: 'DELETE',
+      ...(dryRun && { query: { dryRun: 'All' } }),
       body: { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy, preconditions },
     });
     const answer = body as AnyObject;

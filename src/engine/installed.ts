@@ -163,7 +163,10 @@ export class MissingKind {
     log[this.tries++ > 0 ? 'debug' : isExpected ? 'info' : 'warn'](
       {
         ...{ ...this.fields, error: this.doubtful ?? error.message },
-        ...(!isExpected && this.doubt?.crd !== 'installed' && { hint: 'Install the CRD of this kind' }),
+        ...(!isExpected &&
+          this.doubt?.crd !== 'installed' && {
+            hint: 'Install the CRD of this kind: `reconstruct install --apply` does, or `kubectl apply` of its file',
+          }),
         retryMilliseconds: Math.round(delay),
       },
       isExpected
@@ -180,7 +183,7 @@ export class MissingKind {
 
   /** A complete list has come. */
   served(): void {
-    if (this.tries > 0) this.props.log.info(this.fields, 'The kind is served now');
+    if (this.tries > 0) this.props.log.info(this.fields, 'the kind is served now');
     this.tries = 0;
     this.since = undefined;
     this.wasInstalled = true;
@@ -202,7 +205,7 @@ export class MissingKind {
     this.set('missing');
     if (!this.wasInstalled) return;
     this.wasInstalled = false;
-    log.warn({ ...this.fields, objects: store.size }, 'The kind has been removed, and its objects with it');
+    log.warn({ ...this.fields, objects: store.size }, 'the kind has been removed, and its objects with it');
     // Nothing that was known counts any more, as after a list that is older than everything: versions included.
     store.replace([], '0', scope.namespace);
   }

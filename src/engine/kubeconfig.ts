@@ -60,6 +60,10 @@ export interface KubeconfigOptions {
   readonly kubeconfig?: string;
   /** @default - the current one */
   readonly context?: string;
+  /** User to impersonate, in place of whom the kubeconfig says, with groups and all. @default - as it says */
+  readonly as?: string;
+  /** Groups of the user to impersonate. @default - none of a given user, else as the kubeconfig says */
+  readonly asGroup?: readonly string[];
   /** @default - that of this process */
   readonly env?: NodeJS.ProcessEnv;
   /** Folder where a Pod has its service account. @default - where Kubernetes mounts it */
@@ -147,11 +151,13 @@ export function loadKubeconfig(options: KubeconfigOptions = {}): ClusterAccess {
   if (names.length === 0 && (kubeconfig !== undefined || merged.cluster.size > 0))
     throw invalid(`${merged.files}: names no cluster; it isn't a kubeconfig, or has no current context`);
   const found = names.length > 0 ? chosen(context ?? merged.current, merged) : serviceAccount(env, mounted);
+  const user = impersonating(found.user, options);
   const namespaceFile = join(mounted, 'namespace');
   const podNamespace = existsSync(namespaceFile) ? readFileSync(namespaceFile, 'utf8').trim() : '';
   const proxy = proxyOf(found, env);
   return {
     ...found,
+    user,
     namespace: found.namespace?.trim() || podNamespace || 'default',
     // Where the token isn't mounted, there is the address of the API server still.
     inPod: existsSync(join(mounted, 'token')) || Boolean(env.KUBERNETES_SERVICE_HOST),
@@ -162,6 +168,14 @@ export function loadKubeconfig(options: KubeconfigOptions = {}): ClusterAccess {
 /** Returns the names of all contexts. @throws OperatorError `InvalidInput` as `loadKubeconfig` */
 export function contextsOf({ kubeconfig, env = process.env }: KubeconfigOptions = {}): string[] {
   return [...merge(filesOf(kubeconfig, env, env.HOME ?? env.USERPROFILE)).context.keys()];
+}
+
+function impersonating(user: KubeconfigUser, { as, asGroup }: KubeconfigOptions): KubeconfigUser {
+  if (as === undefined && !asGroup) return user;
+  if (as === undefined && !user.as) throw invalid('--as-group needs a user to impersonate; add --as USER');
+  if (as === undefined) return { ...user, 'as-groups': asGroup ?? [] };
+  const { 'as-uid': uid, 'as-groups': groups, 'as-user-extra': extra, ...own } = user;
+  return { ...own, as, ...(asGroup && { 'as-groups': asGroup }) };
 }
 
 function filesOf(kubeconfig: string | undefined, env: NodeJS.ProcessEnv, home: string | undefined): string[] {

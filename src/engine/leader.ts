@@ -117,7 +117,7 @@ export class Elector implements Fence {
     if (!held) return;
     try {
       await this.giveBack(held);
-      log.info('Released the lease');
+      log.info('released the lease');
     } catch (error) {
       const message = 'The lease was not released, so others have to wait until it runs out';
       log.warn({ error: messageOf(error) }, message);
@@ -147,7 +147,7 @@ export class Elector implements Fence {
     if (holder === identity || this.observed.remaining() <= 0) await this.claim(lease);
     else if (this.waitingFor !== holder) {
       this.waitingFor = holder;
-      log.info({ holder }, `Waiting for ${holder}`);
+      log.info({ holder }, `waiting for ${holder}`);
     }
   }
 
@@ -209,7 +209,7 @@ export class Elector implements Fence {
     if (!gained) return;
     this.waitingFor = undefined;
     metrics.leader.set({ name: LEASE_NAME }, 1);
-    log.info({ identity }, 'Became leader');
+    log.info({ identity }, 'became leader');
     onLeading(this.observed.aloneSince);
   }
 
@@ -228,7 +228,7 @@ export class Elector implements Fence {
     this.expiry?.cancel();
     metrics.leader.set({ name: LEASE_NAME }, 0);
     metrics.leadershipLosses.inc({ name: LEASE_NAME });
-    log.warn({ why }, 'Lost the lease');
+    log.warn({ why }, 'lost the lease');
     onLost();
   }
 

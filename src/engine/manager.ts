@@ -203,7 +203,7 @@ export class Manager {
     let drain: Timer | undefined;
     const { promise: tooLong, resolve: giveUp } = Promise.withResolvers<false>();
     const stop = (): void => {
-      log.info('Stopping: finishing what is in flight');
+      log.info('stopping: finishing what is in flight');
       for (const { runner } of this.running) runner.stop();
       drain = this.clock.setTimer(DRAIN, () => {
         const message = 'Still not finished: stopping all the same, the lease is not released';
@@ -226,7 +226,7 @@ export class Manager {
     else this.elector?.stop();
     await electing;
     await this.gate.close();
-    log.info('Stopped');
+    log.info('stopped');
   }
 
   private async work(
@@ -235,7 +235,7 @@ export class Manager {
   ): Promise<void> {
     const synced = Promise.all(reflectors.map(({ firstSync }) => firstSync)).then(() => true);
     if (!(await Promise.race([synced, aborted(signal)])) || signal.aborted) return;
-    this.props.log.info({ controller: controller.name, queued: runner.queue.depth }, 'Controller started');
+    this.props.log.info({ controller: controller.name, queued: runner.queue.depth }, 'controller started');
     await runner.run();
   }
 

@@ -255,7 +255,7 @@ export class Reflector {
     }
     if (store.replace(entries, resourceVersion, scope.namespace)) {
       const fields = { resource: scope.type.plural, watchNamespace: scope.namespace, resourceVersion };
-      log.warn(fields, 'The API server went back to an older state, as after a restored backup');
+      log.warn(fields, 'the API server went back to an older state, as after a restored backup');
       this.props.onWentBack?.(this.lastListStartedAt);
     }
     this.doubtsVersions = false;

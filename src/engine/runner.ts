@@ -194,7 +194,7 @@ export class Runner {
       const milliseconds = Math.round(clock.monotonic() - plannedAt);
       // Nothing can end it, and a lease may be lost over it.
       if (milliseconds > SLOW_PLAN_MILLISECONDS)
-        this.log.warn({ ...splitKey(key), milliseconds }, 'Planning took long, and held up all other work');
+        this.log.warn({ ...splitKey(key), milliseconds }, 'planning took long, and held up all other work');
       // While the plan is carried out, what it touches may already change again.
       this.waitFor(key, [...plan.apply, ...plan.delete]);
       outcome = await carryOut(plan, this.reader.forKey(key), tools, signal, this);
@@ -225,7 +225,7 @@ export class Runner {
       const finished = changes.filter(({ error }) => error !== givenUp);
       this.changes.record(finished, log);
       this.queue.add(key, 'change');
-      log.at('debug')?.debug('Reconcile interrupted');
+      log.at('debug')?.debug('reconcile interrupted');
       return;
     }
     this.changes.record(changes, log);
@@ -234,7 +234,7 @@ export class Runner {
         changes: changes.length,
         statusWritten: statusChanges.some(({ action }) => action === 'configured'),
       },
-      'Reconciled',
+      'reconciled',
     );
     this.requeue.afterReconcile(key, made, outcome, log);
     if (!statusLeft) this.burst.written(key);
@@ -252,7 +252,7 @@ export class Runner {
     try {
       const retryMilliseconds = Math.round(this.requeue.afterException(key));
       const log = this.log.child(splitKey(key));
-      log.error({ err: error, retryMilliseconds }, 'Reconcile threw, which is a bug');
+      log.error({ err: error, retryMilliseconds }, 'reconcile threw, which is a bug');
     } catch {
       // The log or the metrics are broken, and nothing is left to report it with.
     }

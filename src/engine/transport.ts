@@ -96,8 +96,20 @@ export interface TransportOptions {
    * takes 10 MB. @default - HTTP/2
    */
   readonly http1Connections?: number;
-  /** @default 45_000 */
+  /** Bounds the time to connect, too. @default 45_000 */
   readonly answerTimeoutMilliseconds?: number;
+  /** Takes each request that was sent, when it is over. */
+  readonly sent?: (request: SentRequest) => void;
+}
+
+/** Request that was sent over a connection, without its headers and its body. */
+export interface SentRequest {
+  readonly method: string;
+  readonly url: string;
+  /** Status of the answer, or why there is none. */
+  readonly outcome: number | Error;
+  /** Until the head of the answer. */
+  readonly milliseconds: number;
 }
 
 interface Connection {
@@ -229,7 +241,8 @@ export class UndiciTransport implements Transport {
     { headers }: Connection,
     timeouts: { readonly headersTimeout: number; readonly bodyTimeout: number },
   ): Promise<Dispatcher.ResponseData> {
-    return dispatcher.request({
+    const began = this.clock.monotonic();
+    const answer = dispatcher.request({
       origin: this.origin,
       path: `${this.root}${req.path}`,
       method: req.method,
@@ -245,6 +258,18 @@ export class UndiciTransport implements Transport {
       ...(req.signal && { signal: req.signal }),
       ...(req.admit && { admit: req.admit }),
     });
+    const { sent } = this.options;
+    if (sent) {
+      const over = (outcome: number | Error): void => {
+        const query = req.query ? `?${new URLSearchParams(req.query).toString()}` : '';
+        const url = `${this.origin}${this.root}${req.path}${query}`;
+        sent({ method: req.method, url, outcome, milliseconds: Math.round(this.clock.monotonic() - began) });
+      };
+      answer.then(({ statusCode }) => {
+        over(statusCode);
+      }, over);
+    }
+    return answer;
   }
 
   /** Only the first credentials are waited for. */
@@ -295,7 +320,11 @@ export class UndiciTransport implements Transport {
       headersTimeout: this.answerTimeout,
     };
     const { proxy } = this.access;
-    const connect = buildConnector({ ...tls, allowH2, timeout: SERVER.connectTimeout });
+    const connect = buildConnector({
+      ...tls,
+      allowH2,
+      timeout: Math.min(SERVER.connectTimeout, this.answerTimeout),
+    });
     const agent = proxy
       ? new ProxyAgent({ ...options, uri: proxy, requestTls: { ...tls, allowH2 } })
       : new Agent({ ...options, connect: endingSilent(connect, this.clock) });

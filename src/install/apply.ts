@@ -44,6 +44,8 @@ import { isDeepStrictEqual } from 'node:util';
 export interface InstallRequest {
   /** Drops what the present installation has and this one leaves out. @default false */
   readonly replace?: boolean;
+  /** Reports what would be done, by dry runs of the API server, and writes nothing. @default false */
+  readonly dryRun?: boolean;
   /** Flags of kinds that may be in use. @default - those of the kinds */
   readonly flags?: readonly KindFlag[];
   readonly given?: GivenOptions;
@@ -79,6 +81,7 @@ export async function applyInstallation(
   report: Report,
   {
     replace = false,
+    dryRun = false,
     flags = props.kinds.flatMap((kind) => kind.flags ?? []),
     given = {},
     checkDefinitions,
@@ -94,14 +97,18 @@ export async function applyInstallation(
   const definitions = steps.filter(({ object: { kind } }) => kind === definitionType.kind);
   const changes = definitions.flatMap(({ object: next, present }) => (present ? [{ present, next }] : []));
   await checkDefinitions?.(changes as unknown as DefinitionChange[]);
+  const isNew = steps.some(({ object, present }) => object.kind === 'Namespace' && !present);
   for (const step of steps) {
-    await applyStep(step, props.namespace, cluster, report);
-    if (step === definitions.at(-1)) await established(definitions, cluster);
+    // In a namespace that isn't there yet, nothing can be tried.
+    if (dryRun && isNew && step.object.metadata.namespace === props.namespace)
+      report(`${nameOf(step.object)} would be created`);
+    else await applyStep(step, { namespace: props.namespace, dryRun }, cluster, report);
+    if (step === definitions.at(-1) && !dryRun) await established(definitions, cluster);
   }
   const wanted = new Set(objects.map(objectId));
   for (const { type, object } of installed.filter((each) => !wanted.has(objectId(each.object)))) {
-    await cluster.delete(type, object, 'Background');
-    report(`${nameOf(object)} deleted`);
+    await cluster.delete(type, object, 'Background', dryRun);
+    report(`${nameOf(object)} ${dryRun ? 'would be ' : ''}deleted`);
   }
 }
 
@@ -143,12 +150,12 @@ function refuseForeign(namespace: string, steps: readonly Step[]): void {
 
 async function applyStep(
   { object, present }: Step,
-  namespace: string,
+  { namespace, dryRun }: { readonly namespace: string; readonly dryRun: boolean },
   cluster: Cluster,
   report: Report,
 ): Promise<void> {
   if (object.kind === 'Namespace' && present && !isOf(namespace, present)) {
-    report(`${nameOf(object)} left as it is`);
+    report(`${nameOf(object)} ${dryRun ? 'would be ' : ''}left as it is`);
     return;
   }
   const uid = present?.metadata.uid;
@@ -164,9 +171,14 @@ async function applyStep(
       ...(own.length > 0 && { labels: Object.fromEntries(own) }),
     },
   };
-  const applied = await cluster.apply(typeOf(object), body, { fieldManager: INSTALL_MANAGER, force: true });
-  const same = present !== undefined && isUnchanged(present, applied.object);
-  report(`${nameOf(object)} ${applied.created ? 'created' : same ? 'unchanged' : 'configured'}`);
+  const options = { fieldManager: INSTALL_MANAGER, force: true, dryRun };
+  const applied = await cluster.apply(typeOf(object), body, options);
+  // A dry run answers with the version that is there.
+  const same =
+    (!dryRun && present?.metadata.resourceVersion === applied.object.metadata.resourceVersion) ||
+    (present !== undefined && isUnchanged(present, applied.object));
+  const done = applied.created ? 'created' : 'configured';
+  report(`${nameOf(object)} ${same ? 'unchanged' : dryRun ? `would be ${done}` : done}`);
 }
 
 async function established(definitions: readonly Step[], cluster: Cluster): Promise<void> {
@@ -188,7 +200,6 @@ async function established(definitions: readonly Step[], cluster: Cluster): Prom
  * read and our apply: the time in our own entry of managedFields stays as it is where nothing changes.
  */
 function isUnchanged(before: AnyObject, after: AnyObject): boolean {
-  if (before.metadata.resourceVersion === after.metadata.resourceVersion) return true;
   const own = appliedEntry(before, INSTALL_MANAGER);
   const isSame = own !== undefined && isDeepStrictEqual(own, appliedEntry(after, INSTALL_MANAGER));
   return isSame && before.metadata.generation === after.metadata.generation;

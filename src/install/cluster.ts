@@ -15,8 +15,16 @@ export interface Cluster {
   /** Lists in all namespaces unless one is named; nothing where the type isn't served. */
   list(type: ResourceType, scope?: ListScope): Promise<readonly AnyObject[]>;
   apply(type: ResourceType, object: AnyObject, options: ApplyOptions): Promise<Applied>;
-  /** Deletes the object with the UID of `seen`, if it is still there. */
-  delete(type: ResourceType, seen: AnyObject, propagation: 'Background' | 'Foreground'): Promise<void>;
+  /**
+   * Deletes the object with the UID of `seen`, if it is still there.
+   * @param dryRun has the API server judge it, and delete nothing. @default false
+   */
+  delete(
+    type: ResourceType,
+    seen: AnyObject,
+    propagation: 'Background' | 'Foreground',
+    dryRun?: boolean,
+  ): Promise<void>;
   /** Returns the namespaced types whose objects can be listed and deleted, of whatever version. */
   namespacedTypes(): Promise<ServedTypes>;
   /**
@@ -43,6 +51,8 @@ export interface ApplyOptions {
   readonly fieldManager: string;
   /** Takes fields over from other managers instead of failing. */
   readonly force: boolean;
+  /** Has the API server judge it, and store nothing. @default false */
+  readonly dryRun?: boolean;
 }
 
 export interface Applied {

@@ -13,6 +13,7 @@ import {
   INSTALL_MANAGER,
   INSTALL_NAME,
   INSTALLATION_LABEL,
+  environmentName,
   METRICS_SERVICE,
   OPTIONS_ANNOTATION,
   POLICY_CONFIG_MAP,
@@ -121,11 +122,12 @@ export function removalOf(object: AnyObject): string {
     : `reconstruct uninstall --namespace ${where}`;
 }
 
-/** An installed operator, by the arguments of its container. */
+/** An installed operator, by the arguments and the environment of its container. */
 export interface InstalledOperator {
   readonly namespace: string;
   readonly kinds: readonly string[];
   readonly watchNamespaces?: readonly string[];
+  /** Arguments, then variables as `NAME=value`. */
   readonly args: readonly string[];
 }
 
@@ -133,14 +135,21 @@ interface DeploymentSpec {
   readonly replicas?: number;
   readonly template?: {
     readonly spec?: {
-      readonly containers?: readonly { readonly args?: readonly string[]; readonly image?: string }[];
+      readonly containers?: readonly Container[];
     };
   };
 }
 
+interface Container {
+  readonly args?: readonly string[];
+  readonly image?: string;
+  readonly env?: readonly { readonly name: string; readonly value?: string }[];
+}
+
 export function operatorOf(deployment: AnyObject): InstalledOperator {
   const { template } = (deployment.spec ?? {}) as DeploymentSpec;
-  const args = template?.spec?.containers?.[0]?.args ?? [];
+  const { args: given = [], env = [] } = template?.spec?.containers?.[0] ?? {};
+  const args = [...given, ...env.map(({ name, value = '' }) => `${name}=${value}`)];
   const watchNamespaces = argumentOf(args, '--watch-namespace');
   return {
     namespace: deployment.metadata.namespace ?? '',
@@ -150,11 +159,17 @@ export function operatorOf(deployment: AnyObject): InstalledOperator {
   };
 }
 
-/** Returns the values of an argument that is written `--name=a,b`, or `--name` alone; undefined where it isn't given. */
+/**
+ * Returns the values of an argument that is written `--name=a,b`, or `--name` alone, else of its variable; undefined where
+ * neither is given.
+ */
 function argumentOf(args: readonly string[], flag: string): string[] | undefined {
   if (args.includes(flag)) return [''];
-  const found = args.find((arg) => arg.startsWith(`${flag}=`));
-  return found?.slice(flag.length + 1).split(',');
+  for (const name of [flag, environmentName(flag)]) {
+    const value = args.find((arg) => arg.startsWith(`${name}=`))?.slice(name.length + 1);
+    if (value) return value.split(',');
+  }
+  return undefined;
 }
 
 /** Returns the values that an operator was given for these flags. */

@@ -46,3 +46,8 @@ export const CERTIFICATE_FOLDER = '/etc/reconstruct-metrics';
 export function kindName({ name, type }: Pick<Kind, 'name' | 'type'>): string {
   return `${name}.${groupOf(type.apiVersion)}`;
 }
+
+/** Returns the environment variable by which `run` takes an option: `RECONSTRUCT_LOG_LEVEL` for `--log-level`. */
+export function environmentName(flag: string): string {
+  return `RECONSTRUCT_${flag.slice(2).toUpperCase().replaceAll('-', '_')}`;
+}

@@ -6,6 +6,7 @@ import { childrenFieldManager, LEASE_NAME } from '../contract/names.js';
 import { controllerOf, objectId, objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { definitionType, groupKind, resourceType } from '../contract/resource.js';
+import type { ResourceType } from '../contract/resource.js';
 import { appliedEntry, isPartial, keyOf, nameOf, namespaceType } from './cluster.js';
 import type { Cluster, Report } from './cluster.js';
 import {
@@ -31,6 +32,9 @@ export interface UninstallProps {
   readonly dryRun: boolean;
 }
 
+/** In a dry run, of so many custom resources of a kind each has a line; the rest are counted. */
+const MOST_LINES = 20;
+
 const leaseType = resourceType({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' });
 
 /**
@@ -40,10 +44,15 @@ const leaseType = resourceType({ apiVersion: 'coordination.k8s.io/v1', kind: 'Le
  * shared objects, only our fields. The controller is gone before anything else goes. The namespace goes only if the
  * installation has made it and nothing of others is seen in it. After an interruption it can be run again.
  *
+ * @returns how many objects of each kind go, or would go
  * @throws OperatorError `StillInUse` where the operator was installed by others; whatever the cluster refuses with; what it
  * refuses of shared objects, once all the rest is done
  */
-export async function uninstall(props: UninstallProps, cluster: Cluster, report: Report): Promise<void> {
+export async function uninstall(
+  props: UninstallProps,
+  cluster: Cluster,
+  report: Report,
+): Promise<ReadonlyMap<string, number>> {
   const { namespace, kinds, purge } = props;
   const operator = await cluster.find(deploymentType, objectKey(namespace, INSTALL_NAME));
   if (operator && isOperator(operator) && !isOf(namespace, operator)) {
@@ -61,9 +70,10 @@ export async function uninstall(props: UninstallProps, cluster: Cluster, report:
   await resourcesOf(left.definitions, cluster);
   const found = await cluster.find(namespaceType, namespace);
   const home = found && isOf(namespace, found) ? found : undefined;
-  if (installed.length === 0 && !home && left.definitions.length + left.shares.length === 0)
-    report(`Nothing is installed in the namespace ${namespace}${await elsewhere(cluster)}`);
-  else await remove(props, installed, home, cluster, report);
+  if (installed.length > 0 || home || left.definitions.length + left.shares.length > 0)
+    return remove(props, installed, home, cluster, report);
+  report(`Nothing is installed in the namespace ${namespace}${await elsewhere(cluster)}`);
+  return new Map();
 }
 
 /** Names where operators are, if that may be read. */
@@ -87,11 +97,18 @@ async function remove(
   home: AnyObject | undefined,
   cluster: Cluster,
   report: Report,
-): Promise<void> {
+): Promise<ReadonlyMap<string, number>> {
   const wouldGo = new Set<string>();
+  const counts = new Map<string, number>();
+  const count = ({ kind }: ResourceType): number => {
+    counts.set(kind, (counts.get(kind) ?? 0) + 1);
+    return counts.get(kind) ?? 0;
+  };
   const removed = async ({ type, object }: Installed, propagation: 'Background' | 'Foreground') => {
     if (dryRun) wouldGo.add(objectId(object));
-    else await cluster.delete(type, object, propagation);
+    // All of a kind are judged alike, and there may be thousands.
+    if (count(type) > MOST_LINES && dryRun) return;
+    await cluster.delete(type, object, propagation, dryRun);
     report(`${nameOf(object)} ${dryRun ? 'would be deleted' : 'deleted'}`);
   };
   const gone = async ({ type, object }: Installed): Promise<void> => {
@@ -119,6 +136,8 @@ async function remove(
       }
       return left[0] && !dryRun ? `${nameOf(left[0].object)} is gone, with what it owns` : '';
     });
+    for (const [kind, all] of counts)
+      if (dryRun && all > MOST_LINES) report(`${kind}: ${all - MOST_LINES} more would be deleted`);
     for (const one of definitions) await removed(one, 'Background');
     for (const one of definitions) await gone(one);
   }
@@ -130,6 +149,7 @@ async function remove(
     await gone({ type: namespaceType, object: home });
   }
   if (refusals[0]) throw refusals[0];
+  return counts;
 }
 
 /** Reports whether Kubernetes itself puts this into every namespace, or leaves it there for a while. */
@@ -256,21 +276,19 @@ async function releaseAll(
 ): Promise<readonly OperatorError[]> {
   const refusals: OperatorError[] = [];
   for (const { type, object, fieldManager } of shares) {
-    if (dryRun) {
-      report(`${nameOf(object)} would be released from ${fieldManager}`);
-      continue;
-    }
     const { namespace, name, uid } = object.metadata;
     const nothing = {
       ...{ apiVersion: type.apiVersion, kind: type.kind },
       metadata: { name, ...(namespace !== undefined && { namespace }), ...(uid !== undefined && { uid }) },
     };
     try {
-      await cluster.apply(type, nothing, { fieldManager, force: false });
-      report(`${nameOf(nothing)} released from ${fieldManager}`);
+      await cluster.apply(type, nothing, { fieldManager, force: false, dryRun });
+      report(`${nameOf(nothing)} ${dryRun ? 'would be ' : ''}released from ${fieldManager}`);
     } catch (error) {
       if (!(error instanceof OperatorError)) throw error;
-      if (error.reason === 'Invalid') refusals.push(error);
+      if (error.reason === 'Invalid' && dryRun)
+        report(`${nameOf(nothing)} can't be released: ${error.message}`);
+      else if (error.reason === 'Invalid') refusals.push(error);
       else if (await cluster.find(type, keyOf(object))) throw error;
     }
   }

@@ -6,4 +6,9 @@ import { flags as ofStreamIngress } from './stream-ingress/targets.js';
  * The options of the kinds that come with the project, beside their code: the command line knows them before it loads
  * any kind.
  */
-export const builtInFlags: readonly KindFlag[] = [...ofStreamIngress, ...ofJobWatcher];
+export const flagsByKind: Readonly<Record<string, readonly KindFlag[]>> = {
+  StreamIngress: ofStreamIngress,
+  JobWatcher: ofJobWatcher,
+};
+
+export const builtInFlags: readonly KindFlag[] = Object.values(flagsByKind).flat();

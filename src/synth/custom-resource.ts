@@ -3,6 +3,7 @@ import type { Kind } from '../contract/kind.js';
 import { groupOf, isMap, objectKey } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
+import { suggest } from '../contract/suggest.js';
 import { applyDefaults } from './defaults.js';
 import { parseDocuments, placeOf, remarkLine, readSources } from './document.js';
 import type { Document, Remark, SourceOptions } from './document.js';
@@ -182,6 +183,8 @@ interface KnownVersion {
 /** Finds the kind of a document by group, version and kind. */
 export class KnownKinds {
   private readonly versions = new Map<string, KnownVersion>();
+  /** The kinds were listed in a problem: once is enough. */
+  private isListed = false;
 
   /** @param warn takes a line for each kind that is asked for and has rules that aren't judged here */
   constructor(
@@ -207,7 +210,15 @@ export class KnownKinds {
     );
     if (!found) {
       const message = `${kind} of ${apiVersion} is not a kind that is rendered here`;
-      return { path: ['kind'], message, remedy: `the kinds are ${listed}` };
+      const ofGroup = this.kinds.filter(({ crd: { spec } }) => spec.group === groupOf(apiVersion));
+      const near = suggest(
+        kind,
+        ofGroup.map(({ type }) => type.kind),
+      );
+      if (near !== undefined) return { path: ['kind'], message, remedy: `did you mean ${near}?` };
+      const remedy = this.isListed ? 'remove it' : `remove it; the kinds are ${listed}`;
+      this.isListed = true;
+      return { path: ['kind'], message, remedy };
     }
     const version = this.load(found, apiVersion, kind);
     if ('kind' in version) this.versions.set(identity, version);

@@ -1,4 +1,13 @@
-import { existsSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { messageOf } from '../contract/error.js';
 import type { ManifestFile } from './output.js';
@@ -34,16 +43,28 @@ export function writeFolder(
   form: FolderForm = 'manifests',
 ): FolderChanges {
   try {
-    mkdirSync(folder, { recursive: true });
+    makeFolder(folder);
     return update(folder, files, form);
   } catch (error) {
     if (error instanceof InputError) throw error;
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') {
-      throw new InputError([`${folder}: is a file; name a folder with -o`]);
+      throw new InputError([`${folder}: is a file; name a folder`]);
     }
     throw new InputError([
       `${folder}: can't be written: ${messageOf(error)}; check the path and its permissions`,
     ]);
+  }
+}
+
+/** Node's own `recursive` never ends where a parent is there, and yet refuses with ENOENT, as /proc does. */
+function makeFolder(folder: string): void {
+  const isThere = (): boolean => statSync(folder, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  if (isThere()) return;
+  if (!existsSync(dirname(folder))) makeFolder(dirname(folder));
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    if (!isThere()) throw error;
   }
 }
 

@@ -5,6 +5,7 @@ import type { Applied } from '../../src/cli/apply.js';
 import { defineKind } from '../../src/contract/define-kind.js';
 import type { OwnedKind } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
+import { resourceType } from '../../src/contract/resource.js';
 import { render } from '../../src/synth/render.js';
 import { Api } from '../../src/engine/api.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
@@ -18,10 +19,10 @@ const PATH = '/apis/demo.example.com/v1/namespaces/shop/widgets';
 const document = (name: string, version = 'v1') =>
   `---\napiVersion: demo.example.com/${version}\nkind: Widget\nmetadata: { name: ${name} }\nspec: { image: nginx }\n`;
 
-async function applied(server: StoredServer, text: string, kind: OwnedKind = widgetKind()) {
+async function applied(server: StoredServer, text: string, kind: OwnedKind = widgetKind(), dryRun = false) {
   const lines: string[] = [];
   const folder = folderWith({ 'a.yaml': text });
-  const props = { kinds: [kind], render, transport: server, prune: false, namespace: 'shop' };
+  const props = { kinds: [kind], render, transport: server, prune: false, dryRun, namespace: 'shop' };
   let failed = '';
   try {
     await applyResources({
@@ -54,6 +55,20 @@ function disturbed(disturb: (server: StoredServer, known: AnyObject) => void): S
   server.put(live('web'));
   return server;
 }
+
+test('a dry run reports what would be done, and writes nothing', async () => {
+  const server = new StoredServer([live('web')]);
+  const before = [...server.objects.values()];
+  const { lines, failed } = await applied(server, document('web') + document('new'), widgetKind(), true);
+  expect(failed).toBe('');
+  expect(lines).toEqual([
+    'Widget shop/web would be configured',
+    'Widget shop/new would be created',
+    'ConfigMap shop/web would be created',
+    'ConfigMap shop/new would be created',
+  ]);
+  expect([...server.objects.values()]).toEqual(before);
+});
 
 describe('between the trial and the write,', () => {
   test('a status that is written changes nothing', async () => {
@@ -124,6 +139,8 @@ test('of a version that is served and not stored, what is carried out is what wa
 
 const app = anObject(appService.type, 'web', { uid: 'uid-web', generation: 1 }, { spec: {} });
 const waitedFor = [{ given: { input: { kind: appService }, after: app } }] as unknown as Applied[];
+const POD = resourceType({ apiVersion: 'v1', kind: 'Pod' });
+const EVENT = resourceType({ apiVersion: 'events.k8s.io/v1', kind: 'Event' });
 const busy = failure(503, 'ServiceUnavailable', 'busy');
 
 function deployment(available: number): AnyObject {
@@ -138,10 +155,15 @@ function deployment(available: number): AnyObject {
   return anObject(DEPLOYMENT, 'web', metadata, { spec: { replicas: 1 }, status });
 }
 
-async function waited(server: StoredServer, afterMilliseconds = 60_000, interrupted = new AbortController()) {
+async function waited(
+  server: StoredServer,
+  afterMilliseconds = 60_000,
+  interrupted = new AbortController(),
+  lateMilliseconds = 60_000,
+) {
   const clock = new VirtualClock();
   const late = new AbortController();
-  clock.setTimer(60_000, () => {
+  clock.setTimer(lateMilliseconds, () => {
     late.abort();
   });
   const reported: string[] = [];
@@ -171,6 +193,42 @@ describe('without an operator, a custom resource is', () => {
       /^AppService shop\/web isn't ready after 60 s\n {2}Deployment shop\/web: Progressing: /,
     );
     expect(reported).toEqual([expect.stringMatching(/^Deployment shop\/web: Progressing: /)]);
+  });
+
+  test.each<[what: string, events: readonly string[], outcome: RegExp | undefined]>([
+    [
+      'given up after a minute of it',
+      [],
+      /^AppService shop\/web isn't ready, and it won't be: a pod is Unschedulable for 60 s\n.*\n.*Unschedulable: no node takes the pod: Insufficient cpu$/,
+    ],
+    ['waited for where a node is announced', ['TriggeredScaleUp'], undefined],
+  ])('with a pod that no node takes, %s', async (_, reasons, expected) => {
+    const message = '0/1 nodes are available: 1 Insufficient cpu.';
+    const scheduled = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message };
+    const owner = {
+      apiVersion: 'apps/v1',
+      kind: 'ReplicaSet',
+      name: 'web-1',
+      uid: 'uid-r',
+      controller: true,
+    };
+    const labels = { 'kosmos.io/appservice': 'web', 'pod-template-hash': '1' };
+    const pod = anObject(
+      POD,
+      'web-1-a',
+      { uid: 'uid-p', labels, ownerReferences: [owner] },
+      {
+        status: { phase: 'Pending', conditions: [scheduled] },
+      },
+    );
+    const events = reasons.map((reason) =>
+      anObject(EVENT, 'e', {}, { reason, regarding: { kind: 'Pod', name: 'web-1-a', uid: 'uid-p' } }),
+    );
+    const template = { spec: { selector: { matchLabels: { 'kosmos.io/appservice': 'web' } } } };
+    const server = serverOf({ ...deployment(0), ...template }, pod, ...events);
+    const { outcome } = await waited(server, 70_000, undefined, 300_000);
+    if (expected) expect(outcome()).toMatch(expected);
+    else expect(outcome()).toBeUndefined();
   });
 
   test('not ready where its children may not be listed, which is said at once', async () => {

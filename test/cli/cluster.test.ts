@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { asCliError, ClusterClient, requireVersion, retryingTransport } from '../../src/cli/cluster.js';
-import type { CliError } from '../../src/cli/exit.js';
+import { CliError } from '../../src/cli/exit.js';
 import { OperatorError } from '../../src/contract/error.js';
+import { ApiError, GRANT } from '../../src/engine/api-error.js';
 import type { ApiRequest, ApiResponse, Transport } from '../../src/engine/transport.js';
 import { failure } from '../engine/support/builders.js';
 
@@ -63,6 +64,34 @@ test('bad input keeps all of its lines, and a refusal has one, with its remedy',
     ],
     exitCode: 3,
   });
+});
+
+test.each([
+  [
+    'User "jane" cannot list resource "deployments" in API group "apps" at the cluster scope',
+    'ask an admin to give jane that right; "kubectl auth can-i list deployments.apps --all-namespaces" shows it',
+  ],
+  [
+    'User "system:serviceaccount:ci:bot" cannot patch resource "services/status" in API group "" in the namespace "shop"',
+    'ask an admin to give system:serviceaccount:ci:bot that right; "kubectl auth can-i patch services --subresource status --namespace shop" shows it',
+  ],
+  [
+    "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: , <nil>",
+    'ask an admin for the right to update the subresource "finalizers" of its kind',
+  ],
+  [
+    'user "jane" is attempting to grant RBAC permissions not currently held',
+    'use credentials that have that right, such as those of cluster-admin, or ask an admin for it',
+  ],
+])('a person who lacks a right is not sent to "install": %s', (objection, remedy) => {
+  const message = `it is forbidden: ${objection}`;
+  const refused = new ApiError('Try', failure(403, 'Forbidden', message));
+  expect(asCliError(refused)).toMatchObject({
+    lines: [`The cluster refuses: ${message}; ${remedy}`],
+    exitCode: 3,
+  });
+  const known = new CliError(`Try: ${message}; ${GRANT}`, 3);
+  expect((asCliError(known) as CliError).message).not.toContain('reconstruct install');
 });
 
 test('a server that asks to come again later is asked again, five times in all', async () => {

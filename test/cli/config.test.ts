@@ -53,6 +53,7 @@ test.each<[text: string, expected: string | RegExp]>([
   ],
   ['export default 1;', 'its default export is the number 1; write'],
   ['export default null;', 'its default export is null; write'],
+  ['export default { builtin: false };', 'its default export has a member builtin; did you mean builtIn?'],
   ['export default { builtIn: 0 };', 'builtIn is the number 0; write true or false'],
   ['export default { kinds: {} };', 'kinds is an object with nothing in it, not a list; write'],
   [

@@ -56,7 +56,7 @@ describe('loading', () => {
 
 test.each([
   ['what the author prints', 'hello', ['hello', 'news']],
-  ['the start of a controller', { msg: 'Controller started', controller: 'note' }, 'note'],
+  ['the start of a controller', { msg: 'controller started', controller: 'note' }, 'note'],
   ['a line that is not shown', {}, undefined],
   [
     'a warning, with its subject and cause',

@@ -9,8 +9,10 @@ import { delimiter, join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { withCluster } from '../../src/cli/cluster.js';
+import type { ClusterOptions } from '../../src/cli/commands.js';
 import { UserCredentials } from '../../src/engine/credentials.js';
 import { loadKubeconfig } from '../../src/engine/kubeconfig.js';
+import type { KubeconfigOptions } from '../../src/engine/kubeconfig.js';
 import type { Transport } from '../../src/engine/transport.js';
 import { selfSignedCertificate } from '../../src/telemetry/certificate.js';
 
@@ -99,9 +101,10 @@ const kubeconfig = (user: Fields, clusterFields: Fields = cluster(), context: Fi
 async function sentBy(
   content: string,
   use: (connection: { readonly transport: Transport }) => Promise<unknown> = () => Promise.resolve(),
+  options: ClusterOptions = {},
 ): Promise<Seen> {
   const path = file('config', content);
-  await withCluster({ kubeconfig: path }, async (_, connection) => {
+  await withCluster({ ...options, kubeconfig: path }, async (_, connection) => {
     await use(connection);
   });
   return seen[0]!;
@@ -175,6 +178,46 @@ describe('credentials of a kubeconfig, as the API server sees them', () => {
       ),
     );
     expect(certificate).toBe(client.cert.replace(/\s/g, ''));
+  });
+
+  test.each<[user: Fields, options: Pick<KubeconfigOptions, 'as' | 'asGroup'>, sent: Fields]>([
+    [
+      {},
+      { as: 'jane', asGroup: ['a', 'b'] },
+      { 'impersonate-user': ['jane'], 'impersonate-group': ['a', 'b'] },
+    ],
+    [
+      { as: 'joe', 'as-uid': '42', 'as-groups': ['admins'] },
+      { as: 'jane' },
+      { 'impersonate-user': ['jane'] },
+    ],
+    [
+      { as: 'joe', 'as-uid': '42', 'as-groups': ['admins'] },
+      { asGroup: ['a'] },
+      { 'impersonate-user': ['joe'], 'impersonate-uid': ['42'], 'impersonate-group': ['a'] },
+    ],
+  ])('of %j with %j, the user is impersonated that is given', async (user, options, sent) => {
+    const { headers } = await sentBy(kubeconfig({ token: 'one', ...user }), undefined, options);
+    const names = Object.keys(headers).filter((name) => name.startsWith('impersonate'));
+    expect(Object.fromEntries(names.map((name) => [name, headers[name]]))).toEqual(sent);
+  });
+
+  test('--verbose prints each request, and neither credentials nor bodies', async () => {
+    const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+    const use = async ({ transport }: { readonly transport: Transport }): Promise<void> => {
+      await transport.request({
+        method: 'PATCH',
+        path: '/a',
+        query: { force: 'true' },
+        body: { secret: 'x' },
+      });
+    };
+    await sentBy(kubeconfig({ token: 'one' }), use, { verbose: true });
+    const lines = stderr.mock.calls.join('').replaceAll(/in \d+ ms/g, 'in 1 ms');
+    stderr.mockRestore();
+    expect(lines).toBe(
+      `GET https://localhost:${port}/version 200 in 1 ms\nPATCH https://localhost:${port}/a?force=true 200 in 1 ms\n`,
+    );
   });
 
   test('an impersonated user comes with uid, groups and extra, each of them on its own', async () => {
@@ -318,6 +361,16 @@ describe('what a kubeconfig asks for and can not be had is refused, with file, e
       message: expect.stringContaining(`${join(folder, 'config')}: ${message}`) as string,
     });
     expect(seen).toEqual([]);
+  });
+
+  test('a key of another certificate, which is no fault of the cluster', async () => {
+    const user = { 'client-certificate-data': base64(own.cert), 'client-key-data': base64(client.key) };
+    expect(await refusal(kubeconfig(user))).toMatchObject({
+      exitCode: 3,
+      message: expect.stringMatching(
+        /^The certificates of the kubeconfig can't be used: .*; check certificate-authority, client-certificate and client-key$/,
+      ) as string,
+    });
   });
 
   test('a user that is not there', async () => {

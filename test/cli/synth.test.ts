@@ -50,8 +50,10 @@ test('a folder gets the same bytes', async () => {
   const output = join(folderWith(), 'out');
   await run(source);
   const expected = printed;
+  const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   await run(source, '-o', output);
   expect(printed).toBe(expected);
+  expect(stderr.mock.calls.join('')).toBe(`2 files written to ${output}\n`);
   const files = readdirSync(output)
     .filter((name) => name.endsWith('.yaml'))
     .sort();
@@ -65,7 +67,8 @@ test('the folder that cdk8s names is the default, --stdout and -o come first', a
   vi.stubEnv('CDK8S_OUTDIR', fromEnv);
   await run(source, '--stdout');
   expect(readdirSync(fromEnv)).toEqual([]);
-  await run(source, '-o', named);
+  vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  await run(source, '-f', source, '-o', named);
   expect(readdirSync(fromEnv)).toEqual([]);
   expect(readdirSync(named)).toContain(FILE);
   await run(source);

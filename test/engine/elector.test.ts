@@ -20,7 +20,7 @@ describe('An elector that looks for the lease', () => {
     const { server, leads, calls, messages } = await started();
     expect(leads()).toBe(true);
     expect(calls).toEqual(['leading']);
-    expect(messages()).toEqual(['Became leader']);
+    expect(messages()).toEqual(['became leader']);
     expect(leaseOf(server)).toEqual({ ...held, holderIdentity: 'me', leaseTransitions: 0 });
   });
 
@@ -30,7 +30,7 @@ describe('An elector that looks for the lease', () => {
     });
     await clock.advance(39_999);
     expect(leads()).toBe(false);
-    expect(messages()).toEqual(['Waiting for other']);
+    expect(messages()).toEqual(['waiting for other']);
     expect(server.writes).toEqual([]);
     await clock.advance(1);
     expect(leads()).toBe(true);
@@ -92,8 +92,8 @@ describe('An elector that leads', () => {
     expect(leads()).toBe(false);
     expect(calls).toEqual(['leading', 'lost']);
     expect(lines.slice(1)).toMatchObject([
-      { message: 'Lost the lease', fields: { why: 'other has it' } },
-      { message: 'Waiting for other' },
+      { message: 'lost the lease', fields: { why: 'other has it' } },
+      { message: 'waiting for other' },
     ]);
     expect(await metrics.scrape()).toContain('leader_election_master_status{name="reconstruct"} 0');
     expect(await metrics.scrape()).toContain('reconstruct_leadership_losses_total{name="reconstruct"} 1');
@@ -113,7 +113,7 @@ describe('An elector that leads', () => {
       await clock.advance(1);
       expect(calls).toEqual(['leading', 'lost']);
       expect(elector.admits()).toBe(false);
-      const lost = lines.find(({ message }) => message === 'Lost the lease');
+      const lost = lines.find(({ message }) => message === 'lost the lease');
       expect(String(lost?.fields.why)).toContain('not renewed for 10.0 s: ');
       server.intercept = () => undefined;
       await clock.advance(7_000);

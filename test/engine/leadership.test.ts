@@ -77,7 +77,7 @@ describe('A manager in an election', () => {
     await settled();
     expect(reconciled).toEqual(['shop/new', 'shop/web']);
     expect(lines.map(({ message }) => message)).toEqual(
-      expect.arrayContaining(['Waiting for other', 'Became leader']),
+      expect.arrayContaining(['waiting for other', 'became leader']),
     );
     // Each type was listed once more, since the other one may have acted on what the watches hadn't delivered yet.
     expect(server.streams.map(({ plural }) => plural).slice(2)).toEqual(['widgets', 'configmaps']);

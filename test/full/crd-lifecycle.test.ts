@@ -104,7 +104,7 @@ test('a kind that is installed late, changed in its schema, removed and installe
   });
 
   await installCrd(cluster, kind);
-  await controller.logged(({ msg }) => msg === 'Controller started');
+  await controller.logged(({ msg }) => msg === 'controller started');
   expect((await fetch(`http://${health}/readyz?verbose`)).status).toBe(200);
   await tasks.create('first', spec);
   await tasks.ready('first');
@@ -127,7 +127,7 @@ test('a kind that is installed late, changed in its schema, removed and installe
 
   const requests = await requestsFromNowOn(cluster, user);
   await removeCrd();
-  await controller.logged(({ msg }) => msg === 'The kind has been removed, and its objects with it');
+  await controller.logged(({ msg }) => msg === 'the kind has been removed, and its objects with it');
   expect((await fetch(`http://${health}/readyz?verbose`)).status).toBe(200);
 
   await installCrd(cluster, kind);

@@ -323,7 +323,7 @@ describe('on a cluster', () => {
     expect(await line('install', '--apply', '--kinds', 'appservice', '-n', RELEASE_NAMESPACE)).toMatch(
       /^3 \w+ \S+ exists and was created by Helm: change it with "helm upgrade", or remove it first with "helm uninstall mine .*"\n$/,
     );
-    expect(await line('uninstall', '-n', RELEASE_NAMESPACE)).toBe(
+    expect(await line('uninstall', '--yes', '-n', RELEASE_NAMESPACE)).toBe(
       `3 The operator in the namespace ${RELEASE_NAMESPACE} was installed by Helm: remove it with ${remedy}\n`,
     );
   });

@@ -74,8 +74,11 @@ test('a chart is written and brought up to date, and what others have put beside
       .filter((name) => !name.startsWith('.'))
       .sort();
   const write = (...args: string[]): unknown =>
-    reconstruct('install', '--format', 'helm', '-o', output, ...args);
-  expect(write()).toMatchObject({ status: 0, stdout: '', stderr: '' });
+    reconstruct('install', '-o', 'helm', '--output-dir', output, ...args);
+  expect(write()).toMatchObject({
+    ...{ status: 0, stdout: '' },
+    stderr: expect.stringMatching(/^\d+ files written to \S+\n$/) as string,
+  });
   const all = files();
   expect(all.filter((name) => name.startsWith('files/crds/'))).toHaveLength(3);
   writeFileSync(join(output, 'templates/mine.yaml'), '');
@@ -107,11 +110,13 @@ test.each([
   [['--replicas', '0'], /whole number, 1 or more/],
   [['--kinds', 'nothing'], /there is no kind nothing/],
   [['--print', '--apply'], /cannot be used with/],
-  [['--format', 'helm'], /A chart is a folder: name it with -o DIR/],
-  [['--format', 'helm', '--apply'], /--apply needs no chart: .*"helm install"/],
-  [['--format', 'helm', '-o', 'c', '--namespace', 'ops'], /leave it out, and use "helm install --namespace"/],
-  [['--format', 'kustomize'], /Allowed choices are yaml, helm/],
-  [['-o', 'c', '--apply'], /cannot be used with/],
+  [['-o', 'helm'], /A chart is a folder: name it with --output-dir DIR/],
+  [['-o', 'helm', '--apply'], /cannot be used with/],
+  [['-o', 'helm', '--output-dir', 'c', '-n', 'ops'], /leave it out, and use "helm install --namespace"/],
+  [['-o', 'json', '--output-dir', 'c'], /leave out -o json/],
+  [['-o', 'dist'], /Allowed choices are yaml, json, helm/],
+  [['--output-dir', 'c', '--apply'], /cannot be used with/],
+  [['--dry-run'], /--dry-run needs --apply: add it/],
   [['--replace'], /--replace needs --apply: add it/],
   [['--jobwatcher-deletes-per-second', '0'], /is not a whole number from 1 to 1000/],
   [['--monitoring', 'alerts'], /There is no alerts: name some of service-monitor, rules, dashboard/],
@@ -126,7 +131,7 @@ test.each([
   expect(stderr).toMatch(message);
 });
 
-test.each([[['install', '--apply']], [['uninstall']]])(
+test.each([[['install', '--apply']], [['uninstall', '--yes']]])(
   '%j says in one line that there is no cluster',
   (args) => {
     const kubeconfig = join(folder, 'unreachable.yaml');

@@ -33,6 +33,15 @@ const variants: Readonly<Record<string, () => Promise<string>>> = {
   'one kind': () => reconstruct('install', '--kinds', 'jobwatcher'),
   'with monitoring': () =>
     reconstruct('install', '--monitoring', '--monitoring-labels', 'release=prometheus', ...all),
+  'with secure metrics': () =>
+    reconstruct(
+      'install',
+      '--monitoring',
+      '--metrics-secure',
+      '--metrics-cert-secret',
+      'metrics-tls',
+      ...all,
+    ),
   'one replica': () => reconstruct('install', '--replicas', '1', ...all),
   'with a policy': () => reconstruct('install', '--policy', join(repoFolder(), policy), ...all),
   'by Helm': () => renderChart(folder, {}),

@@ -14,7 +14,7 @@ import { configMaps, deployments, eventually, kubeconfigOf, services } from '../
 import type { Place } from '../support/cluster.js';
 import { command, commandPath, run } from '../support/commands.js';
 import type { Ran } from '../support/commands.js';
-import { startController } from '../support/operator.js';
+import { bundle, startController } from '../support/operator.js';
 import type { RunningController } from '../support/operator.js';
 import { local } from '../support/pages.js';
 import { ownControlPlane } from '../support/test-clusters.js';
@@ -60,7 +60,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 afterEach(async () => {
-  await done('uninstall', '--purge');
+  await done('uninstall', '--yes', '--purge');
 });
 
 const asAdmin = (...args: string[]): Promise<Ran> =>
@@ -161,7 +161,7 @@ test('from nothing: install, an editor applies the sample, it becomes ready; uni
   );
 
   await using operator = await startOperator();
-  await operator.logged(({ msg }) => msg === 'Controller started');
+  await operator.logged(({ msg }) => msg === 'controller started');
   await applySample();
   await eventually(async () => {
     expect(await readyOf(appPlace('appservice-sample'))).toMatch(/^True/);
@@ -169,7 +169,7 @@ test('from nothing: install, an editor applies the sample, it becomes ready; uni
   expect(await operator.stop()).toBe(0);
   expect(await refused()).toEqual([]);
 
-  await done('uninstall');
+  await done('uninstall', '--yes');
   expect(await installed()).toEqual([]);
   expect(await own.cluster.find({ type: namespaces, name: home })).toBeUndefined();
   for (const { crd } of [appService, jobWatcher])
@@ -178,7 +178,7 @@ test('from nothing: install, an editor applies the sample, it becomes ready; uni
   for (const type of [deployments, services])
     expect(await own.cluster.find({ type, namespace: shop, name: 'appservice-sample' })).toBeDefined();
 
-  expect(await done('uninstall')).toBe(`Nothing is installed in the namespace ${home}\n`);
+  expect(await done('uninstall', '--yes')).toBe(`Nothing is installed in the namespace ${home}\n`);
 });
 
 test('in single namespaces Roles suffice, and what a cluster-wide installation had is taken away', async () => {
@@ -197,7 +197,7 @@ test('in single namespaces Roles suffice, and what a cluster-wide installation h
   });
 
   await using running = await startOperator();
-  await running.logged(({ msg }) => msg === 'Controller started');
+  await running.logged(({ msg }) => msg === 'controller started');
   await own.cluster.create(appService.type, {
     ...{ apiVersion: 'kosmos.io/v1', kind: 'AppService', metadata: { namespace: shop, name: 'web' } },
     spec: { size: 1, image: 'example.com/web:1' },
@@ -298,12 +298,55 @@ test('what is in use is kept: an installation that leaves it out is refused, wit
   expect(told).toContain(`ClusterRole reconstruct:${home} created\n`);
 });
 
+test('install --apply --dry-run reports what is done then, and writes nothing', async () => {
+  const reportOf = (told: string): string[] =>
+    told.split('\n').filter((line) => / (?:created|configured|unchanged|deleted)$/.test(line));
+  const asDone = (told: string): string[] => reportOf(told.replaceAll(' would be ', ' '));
+  const first = await done('install', '--apply', '--dry-run');
+  expect(await installed()).toEqual([]);
+  expect(asDone(first)).toEqual(reportOf(await done('install', '--apply')));
+  expect(
+    reportOf(await done('install', '--apply', '--dry-run=server', '--replicas', '3')).filter(
+      (line) => !line.endsWith('unchanged'),
+    ),
+  ).toEqual([`Deployment ${home}/reconstruct would be configured`]);
+  expect(await done('install', '--apply', '--replicas', '2')).not.toContain('configured');
+});
+
+test('uninstall asks on a terminal, and needs --yes without one', async () => {
+  await done('install', '--apply');
+  const { code, stderr } = await asAdmin('uninstall');
+  expect([code, stderr]).toEqual([
+    2,
+    expect.stringContaining('add --yes, or --dry-run to see what would go'),
+  ]);
+  const answered = (answer: string): Promise<Ran> => {
+    const words = [
+      process.execPath,
+      bundle,
+      'uninstall',
+      '--purge',
+      '--kubeconfig',
+      own.sandbox.adminKubeconfig,
+    ];
+    return run('script', ['-qec', words.join(' '), '/dev/null'], { stdin: answer });
+  };
+  const no = await answered('\n');
+  expect(no.stdout).toContain(`Deployment ${home}/reconstruct would be deleted`);
+  expect(no.stdout).toMatch(/Remove 1 Deployment, .*CustomResourceDefinition.*\? \[y\/N\] /);
+  expect(no.stdout).toContain('Nothing was removed');
+  expect(no.code).toBe(2);
+  expect(await installed()).not.toEqual([]);
+  expect((await answered('y\n')).stdout).toContain(`Deployment ${home}/reconstruct deleted`);
+  expect(await installed()).toEqual([]);
+});
+
 test('uninstall --purge gives up what is ours in shared objects, leaves what is foreign, and takes the rest', async () => {
   await makeProxy();
   await done('install', '--apply');
   {
     await using operator = await startOperator([appService, jobWatcher, streamIngress]);
-    await operator.logged(({ msg }) => msg === 'Controller started');
+    await operator.logged(({ msg }) => msg === 'controller started');
     await applySample();
     await openPort();
     await eventually(async () => {
@@ -326,7 +369,7 @@ test('uninstall --purge gives up what is ours in shared objects, leaves what is 
   expect(await ports()).toEqual([80, 443, 9000]);
   expect(await readyOf(appPlace('appservice-sample'))).toMatch(/^True/);
 
-  const did = await done('uninstall', '--purge');
+  const did = await done('uninstall', '--yes', '--purge');
   expect(did.replaceAll(' would be', '').split('\n').sort()).toEqual(
     told.replaceAll(' would be', '').split('\n').sort(),
   );
@@ -345,16 +388,16 @@ test('uninstall --purge gives up what is ours in shared objects, leaves what is 
 
 test('a purge has to know the kinds that were installed: those on request it does, those of a configuration it is given', async () => {
   await done('install', '--apply', '--kinds', 'appservice.app.example.com');
-  expect(await done('uninstall', '--purge')).toContain(
+  expect(await done('uninstall', '--yes', '--purge')).toContain(
     'CustomResourceDefinition appservices.app.example.com deleted\n',
   );
   const config = ['--config', join(repoFolder(), 'examples/scheduled-task/reconstruct.config.mjs')];
   await done('install', '--apply', ...config, '--kinds', 'scheduledtask');
-  const { code, stdout, stderr } = await asAdmin('uninstall', '--purge');
+  const { code, stdout, stderr } = await asAdmin('uninstall', '--yes', '--purge');
   expect([code, stdout]).toEqual([3, '']);
   expect(stderr).toMatch(/^CustomResourceDefinition scheduledtasks\.tasks\.example\.com .*--config.*\n$/);
   expect(await own.cluster.find({ type: deployments, namespace: home, name: 'reconstruct' })).toBeDefined();
-  expect(await done('uninstall', '--purge', ...config)).toContain(
+  expect(await done('uninstall', '--yes', '--purge', ...config)).toContain(
     'CustomResourceDefinition scheduledtasks.tasks.example.com deleted\n',
   );
 });
@@ -378,7 +421,7 @@ test('a CRD that was there first is brought up to date, and a purge leaves it an
     spec: { size: 1, image: 'example.com/web:1' },
   });
 
-  await done('uninstall', '--purge');
+  await done('uninstall', '--yes', '--purge');
   expect(await installed()).toEqual([]);
   expect(await own.cluster.find(appPlace('old'))).toBeDefined();
   expect(await labels()).toEqual({ of: 'theirs' });
@@ -422,8 +465,8 @@ test('what stands in the way is reported in one line, and then nothing is writte
   expect(await own.cluster.find({ type: namespaces, name: home })).toBeUndefined();
   // Other kinds are no business of that one's, but it still needs the CRDs.
   await done('install', '--apply', '--kinds', 'appservice');
-  expect(await line(['uninstall', '--purge'])).toMatch(
+  expect(await line(['uninstall', '--yes', '--purge'])).toMatch(
     /^3 An operator in the namespace ops still needs .*\n$/,
   );
-  await done('uninstall', '--namespace', 'ops');
+  await done('uninstall', '--yes', '--namespace', 'ops');
 });

@@ -39,8 +39,8 @@ async function startInPod(user: string): Promise<RunningController> {
   });
 }
 
-const leads = ({ msg }: LogLine): boolean => msg === 'Became leader';
-const waits = ({ msg }: LogLine): boolean => msg.startsWith('Waiting for ');
+const leads = ({ msg }: LogLine): boolean => msg === 'became leader';
+const waits = ({ msg }: LogLine): boolean => msg.startsWith('waiting for ');
 
 function report(what: string, since: number, line: LogLine): void {
   const seconds = ((Date.parse(line.time) - since) / 1000).toFixed(1);
@@ -96,7 +96,7 @@ test('a leader that is stopped in the middle of its work, and wakes when another
   const from = second.log.length;
   second.signal('SIGCONT');
 
-  await second.logged(({ msg }) => msg === 'Lost the lease', from);
+  await second.logged(({ msg }) => msg === 'lost the lease', from);
   await second.logged(waits, from);
   // It goes on following what happens, and leaves it to the other.
   await apps.edit('web', { ...spec, image: 'example.com/web:4' });
@@ -109,7 +109,7 @@ test('a leader that is stopped by SIGTERM hands over, and the one that was woken
   const from = second.log.length;
   const endedAt = Date.now();
   expect(await first.stop()).toBe(0);
-  expect(first.log.map(({ msg }) => msg).slice(-2)).toEqual(['Released the lease', 'Stopped']);
+  expect(first.log.map(({ msg }) => msg).slice(-2)).toEqual(['released the lease', 'stopped']);
   await apps.edit('web', spec);
   await apps.delete('late');
 

@@ -38,7 +38,7 @@ test('kinds that are not installed cost nothing, and work once they are', async 
     args: ['--health-bind-address', health, ...anyRoute],
   });
   const started = ({ name }: Kind) =>
-    controller.logged(({ msg, controller: of }) => msg === 'Controller started' && of === name);
+    controller.logged(({ msg, controller: of }) => msg === 'controller started' && of === name);
 
   await started(appService);
   await apps.create('web', { size: 0, image: 'example.com/web:1', ports: [{ port: 80 }] });

@@ -31,9 +31,9 @@ test('SIGTERM in the middle of its work lets a controller finish what it has beg
   expect(await controller.stop()).toBe(0);
   await created;
 
-  expect(controller.log.slice(-1)).toMatchObject([{ level: 'info', msg: 'Stopped' }]);
+  expect(controller.log.slice(-1)).toMatchObject([{ level: 'info', msg: 'stopped' }]);
   expect(controller.log).toContainEqual(
-    expect.objectContaining({ msg: 'Stopping: finishing what is in flight' }),
+    expect.objectContaining({ msg: 'stopping: finishing what is in flight' }),
   );
   expect(controller.strayOutput).toEqual([]);
   // Each that got a Deployment has its Service and its status too.

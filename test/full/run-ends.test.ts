@@ -72,7 +72,7 @@ test('a controller that is asked to stop logs the signal, and ends with exit cod
     if (message === 'starting') child.kill('SIGTERM');
   });
   expect(messages).toContain('received a signal to stop');
-  expect(messages.at(-1)).toBe('Stopped');
+  expect(messages.at(-1)).toBe('stopped');
   expect(code).toBe(0);
 });
 

@@ -90,7 +90,7 @@ test('a restart over them writes nothing', async () => {
 
   controller = await start();
   await eventually(() => {
-    const seen = new Set(controller.log.filter(({ msg }) => msg === 'Reconciled').map(({ name }) => name));
+    const seen = new Set(controller.log.filter(({ msg }) => msg === 'reconciled').map(({ name }) => name));
     expect(seen.size).toBe(count);
   });
 

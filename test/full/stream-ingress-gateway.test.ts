@@ -101,7 +101,7 @@ test('rule 11: where the Gateway API isn’t installed a port is stalled, and op
         line.resource === plural && line.watchNamespace === watchNamespace;
       // Another test may have installed it before.
       if (controller.log.some((line) => isOf(line) && line.msg.startsWith('The kind is not')))
-        await controller.logged((line) => isOf(line) && line.msg === 'The kind is served now');
+        await controller.logged((line) => isOf(line) && line.msg === 'the kind is served now');
     }
 });
 

@@ -49,7 +49,7 @@ async function worked({ kind, metadata }: AnyObject): Promise<void> {
   const isOwned = stand.kinds.some((one) => one.type.kind === kind && 'children' in one);
   await controller.logged(
     (line) =>
-      line.msg === 'Reconciled' &&
+      line.msg === 'reconciled' &&
       line.kind === kind &&
       (!isOwned || (line.namespace === namespace && line.name === name)),
   );

@@ -104,15 +104,21 @@ export class MemoryCluster implements Cluster {
     );
   }
 
-  async apply(type: ResourceType, object: AnyObject, { fieldManager }: ApplyOptions): Promise<Applied> {
+  async apply(
+    type: ResourceType,
+    object: AnyObject,
+    { fieldManager, dryRun }: ApplyOptions,
+  ): Promise<Applied> {
     const { namespace, name, uid } = object.metadata;
     const present = await this.find(type, objectKey(namespace, name));
     if (uid !== undefined && uid !== present?.metadata.uid) throw conflict(object);
+    if (dryRun) return { object: merged(present, object, fieldManager), created: !present };
     this.writes.push(`apply ${nameOf(object)} by ${fieldManager}`);
     return { object: this.put(merged(present, object, fieldManager)), created: !present };
   }
 
-  delete(_: ResourceType, seen: AnyObject, propagation: string): Promise<void> {
+  delete(_: ResourceType, seen: AnyObject, propagation: string, dryRun?: boolean): Promise<void> {
+    if (dryRun) return Promise.resolve();
     this.writes.push(`delete ${nameOf(seen)} ${propagation}`);
     this.remove(seen);
     return Promise.resolve();

@@ -134,6 +134,16 @@ describe('an installation with the options in use', () => {
   });
 });
 
+it('an installation that is only tried is reported, and nothing is written', async () => {
+  expect(await install({}, { dryRun: true })).toEqual([]);
+  expect(reported).toContain('Namespace ops would be created');
+  expect(reported.at(-1)).toBe('Deployment ops/reconstruct would be created');
+  await install({ policy });
+  reported.length = 0;
+  expect(await install({}, { dryRun: true, replace: true })).toEqual([]);
+  expect(reported.at(-1)).toBe('ConfigMap ops/reconstruct-policy would be deleted');
+});
+
 describe('types that may not be listed', () => {
   beforeEach(async () => {
     await install({ monitoring: { parts: ['dashboard'] } });

@@ -93,6 +93,19 @@ describe('uninstall', () => {
     expect(namesLeft()).toContain('Namespace ops');
   });
 
+  it('in a dry run writes nothing, counts what would go, and names no more than twenty of a kind', async () => {
+    await install();
+    for (let n = 0; n < 25; n++) cluster.put(resource(`more-${n}`));
+    cluster.writes.length = reported.length = 0;
+    const going = await uninstall({ namespace: 'ops', kinds, purge: true, dryRun: true }, cluster, report);
+    expect(cluster.writes).toEqual([]);
+    expect(going.get('AppService')).toBe(27);
+    expect(reported.filter((line) => line.startsWith('AppService'))).toHaveLength(21);
+    expect(reported).toContain('AppService: 7 more would be deleted');
+    expect(reported).toContain('Service edge/proxy would be released from streamingress-controller');
+    expect(reported.at(-1)).toBe('Namespace ops would be deleted');
+  });
+
   it("does all the rest where an object can't do without what is ours, and then says so", async () => {
     await install();
     const apply = cluster.apply.bind(cluster);

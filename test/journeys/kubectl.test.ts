@@ -183,7 +183,7 @@ describe('kubectl wait --for=condition=Ready', () => {
 
     expect(await waitsForReady('awaited', '60s')).toBe(true);
 
-    await log.logged(({ msg, name }) => msg === 'Reconciled' && name === 'awaited');
+    await log.logged(({ msg, name }) => msg === 'reconciled' && name === 'awaited');
     expect((await apps.get('awaited')).status).toMatchObject({ availableReplicas: 2 });
   });
 

@@ -115,7 +115,7 @@ describe('a node port that the custom resource', () => {
         metadata: { annotations: { 'example.com/touched': touched } },
       });
     }
-    await log.logged((line) => line.msg === 'Reconciled' && line.name === 'blocked');
+    await log.logged((line) => line.msg === 'reconciled' && line.name === 'blocked');
     await operator.settled(apps.namespace);
     expect(await sent()).toEqual([`patch services ${apps.namespace}/blocked 422`]);
 

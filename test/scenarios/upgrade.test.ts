@@ -69,6 +69,6 @@ test('children of a type that the operator no longer makes are pruned once, as t
   const requests = scenario.requestsFromNowOn();
   await scenario.startController({ kind: upgraded });
   for (const name of names)
-    await scenario.controller.logged((line) => line.msg === 'Reconciled' && line.name === name);
+    await scenario.controller.logged((line) => line.msg === 'reconciled' && line.name === name);
   expect(writesIn(requests())).toEqual([]);
 });

@@ -12,7 +12,7 @@ const KUBERNETES = ['--kube-version', '1.36.0'];
 /** Writes the chart as `install` does with these arguments. Returns its folder. */
 export async function writeChart(folder: string, ...args: readonly string[]): Promise<string> {
   const chart = await mkdtemp(join(folder, 'chart-'));
-  await reconstruct('install', '--format', 'helm', '-o', chart, ...args);
+  await reconstruct('install', '-o', 'helm', '--output-dir', chart, ...args);
   return chart;
 }
 

@@ -158,7 +158,7 @@ export class RunningController implements AsyncDisposable {
   async started(kinds: readonly Kind[]): Promise<void> {
     await eventually(() => {
       const running = this.log
-        .filter(({ msg }) => msg === 'Controller started')
+        .filter(({ msg }) => msg === 'controller started')
         .map(({ controller }) => controller);
       for (const { name } of kinds) {
         const index = running.indexOf(name);
@@ -179,7 +179,7 @@ export class RunningController implements AsyncDisposable {
 
   /** Resolves once a custom resource, or a key of that name, has been reconciled. */
   reconciled(name: string, from = 0): Promise<LogLine> {
-    return this.logged((line) => line.msg === 'Reconciled' && line.name === name, from);
+    return this.logged((line) => line.msg === 'reconciled' && line.name === name, from);
   }
 
   private notLogged(what: string): Error {

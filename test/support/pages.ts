@@ -238,7 +238,7 @@ export class Terminal implements AsyncDisposable {
     this.goOn(`${command} --metrics-bind-address 0 --health-bind-address 0`);
     const running = this.last();
     await eventually(() => {
-      const works = running.output.includes('"Controller started"') || running.child.exitCode !== null;
+      const works = running.output.includes('"controller started"') || running.child.exitCode !== null;
       if (!works) throw new Error(running.output);
     });
     return { code: running.child.exitCode ?? 0, output: running.output };

@@ -285,7 +285,7 @@ export class IngressStage extends Stage {
   /** Waits until the controller has worked out everything since its start, and has no more to do. */
   async atRest(): Promise<void> {
     for (const name of ['streamingress', 'streamingress-targets'])
-      await this.controller.logged(({ msg, controller }) => msg === 'Reconciled' && controller === name);
+      await this.controller.logged(({ msg, controller }) => msg === 'reconciled' && controller === name);
     await settled(this.cluster, this.user);
   }
 

@@ -14,6 +14,13 @@ test('a folder is made, and each file is in it once', () => {
   expect(readFileSync(join(folder, 'a.yaml'), 'utf8')).toBe(A.text);
 });
 
+test('a folder where none can be made is refused: Node alone would try for ever', () => {
+  const parent = process.platform === 'linux' ? '/proc' : join(folderWith({ file: '' }), 'file');
+  expect(() => writeFolder(join(parent, 'none/such'), [A])).toThrow(
+    /none\S*: can't be written: .*; check the path/,
+  );
+});
+
 test('what synth wrote earlier and no longer renders is removed, and nothing else', () => {
   const folder = folderWith({ 'mine.yaml': 'hands off', 'README.md': 'hands off' });
   writeFolder(folder, [A, B]);
@@ -72,7 +79,7 @@ test.each([
 test('a folder that is a file, and a name that is too long, are refused without a trace', () => {
   const folder = folderWith();
   writeFileSync(join(folder, 'file'), '');
-  expect(() => writeFolder(join(folder, 'file'), [A])).toThrow('is a file; name a folder with -o');
+  expect(() => writeFolder(join(folder, 'file'), [A])).toThrow('is a file; name a folder');
   const out = join(folder, 'out');
   expect(() => writeFolder(out, [A, { ...B, name: `${'b'.repeat(300)}.yaml` }])).toThrow("can't be written");
   expect(readdirSync(out).filter((name) => name.endsWith('.tmp'))).toEqual([]);

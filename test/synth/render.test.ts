@@ -44,6 +44,13 @@ test('a construct that takes too long is stopped, also in an endless loop, and e
   expect(inTime(1_000, () => inTime(1_000, () => 'done', late), late)).toBe('done');
   expect(() => inTime(20, endless, late)).toThrow('late');
   expect(() => inTime(1_000, () => inTime(20, endless, () => new Error('inner')), late)).toThrow('inner');
+  // As a process that is suspended: time passes, and nothing is computed.
+  let calls = 0;
+  const suspendedOnce = (): number => {
+    if (calls++ === 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10_000);
+    return calls;
+  };
+  expect(inTime(100, suspendedOnce, late)).toBe(2);
 });
 
 test('objects carry the namespace and the labels of their custom resource', () => {

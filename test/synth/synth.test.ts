@@ -186,6 +186,18 @@ test.each<[text: string, ...expected: string[]]>([
   for (const [index, part] of expected.entries()) expect(problems[index]).toContain(part);
 });
 
+test('kinds of others are refused, with the kinds that are known once, and one that is misspelt with what was meant', async () => {
+  const foreign = 'apiVersion: apps/v1\nkind: Deployment\n';
+  const problems = await problemsOf(
+    synthText([foreign, foreign, WEB.replace('Widget', 'Widgt')].join('---\n')),
+  );
+  expect(problems.map((line) => line.replace(/^.*rendered here; /, ''))).toEqual([
+    expect.stringMatching(/^remove it; the kinds are Widget \(demo\.example\.com\/v1\), /),
+    'remove it',
+    'did you mean Widget?',
+  ]);
+});
+
 test('problems with sources name the source and the remedy', async () => {
   const empty = folderWith({ 'readme.md': '' });
   const binary = join(folderWith(), 'x.yaml');

@@ -194,7 +194,8 @@ function explanationsFor(given: ReadonlySet<string>, found: Preview): Explanatio
   });
 }
 
-function resourcePreview({ before, after }: Given): ObjectPreview {
+/** Returns what would become of the custom resource itself. */
+export function resourcePreview({ before, after }: Given): ObjectPreview {
   const base = { ref: refOf(after), takes: [], leaves: [] };
   if (!before) return { ...base, action: 'created', after };
   if (isDeepStrictEqual(visible(before), visible(after))) return { ...base, action: 'unchanged' };

@@ -3,6 +3,7 @@ import type { Table } from '../../contract/controller.js';
 import { describeRef } from '../../contract/object.js';
 import { writeYaml } from '../../contract/yaml.js';
 import type { ObjectPreview, PreviewAction } from '../../engine/preview/preview.js';
+import { forPerson } from '../cluster.js';
 import { plain } from '../output.js';
 import type { Color, Paint } from '../output.js';
 import { differs, isDifference } from './compare.js';
@@ -103,7 +104,7 @@ function objectText(object: ObjectPreview, paint: Paint): string {
     paint('yellow', `  ${field} is ${fate} ${manager || 'another field manager'}`);
   return [
     paint(isOdd ? 'yellow' : 'bold', said),
-    ...(error ? [`  ${plain(error.message)}`] : []),
+    ...(error ? [`  ${plain(forPerson(error.message))}`] : []),
     ...contentLines(object, paint),
     ...takes.map((each) => conflict('taken from', each)),
     ...leaves.map((each) => conflict('left to', each)),
@@ -149,7 +150,7 @@ function objectOf(object: ObjectPreview): object {
     action,
     ...(action === 'changed' && { fields: fieldChanges(before, after) }),
     ...((action === 'created' || action === 'recreated') && after && { object: after }),
-    ...(error && { reason: error.reason, message: error.message }),
+    ...(error && { reason: error.reason, message: forPerson(error.message) }),
     ...(takes.length > 0 && { takes }),
     ...(leaves.length > 0 && { leaves }),
   };

@@ -1,4 +1,5 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   cpSync,
   globSync,
@@ -12,9 +13,14 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { text } from 'node:stream/consumers';
+import type { Option } from 'commander';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { repoFolder } from '../../../sandbox/paths.js';
+import { program } from '../../../src/cli/commands.js';
 import { CONSUMER } from './consumer.js';
 
 interface Manifest {
@@ -278,4 +284,162 @@ test('the command makes projects that have the package by its name, and what it 
   expect(readFileSync(join(project, 'shop/Dockerfile'), 'utf8')).toContain(
     '/app/node_modules/cdk8s-reconstruct/lib/bundle/reconstruct.mjs',
   );
+});
+
+/** Values of the options that take one, for one command or for all. */
+const VALUES: Readonly<Record<string, string>> = {
+  ...{ '--config': 'empty.config.mjs', '--kinds': 'appservice', '--policy': 'policy.yaml' },
+  ...{ '--filename': 'web.yaml', '--namespace': 'shop', '--output-dir': 'rendered', '--timeout': '1s' },
+  ...{ '--kubeconfig': 'kubeconfig', '--context': 'x', '--as': 'jane', '--as-group': 'a' },
+  ...{ '--request-timeout': '5s', '--watch-namespace': 'shop', '--operator-namespace': 'ops' },
+  ...{
+    '--workers': '2',
+    '--leader-election-namespace': 'ops',
+    '--log-level': 'debug',
+    '--log-format': 'pretty',
+  },
+  ...{ '--metrics-bind-address': '0', '--health-bind-address': '0', '--image': 'example.com/web:1' },
+  ...{
+    '--replicas': '1',
+    '--monitoring-labels': 'a=b',
+    '--runbooks': 'https://example.com',
+    '--output': 'json',
+  },
+  ...{ '--metrics-cert-path': 'certs', '--metrics-cert-name': 'a.crt', '--metrics-cert-key': 'a.key' },
+  ...{ '--metrics-cert-secret': 'certs', '--selector': 'app=web', '--details': '2' },
+  ...{ '--group': 'web.example.com', '--kind': 'Page', '--children': 'ConfigMap', '--package': '0.1.0' },
+  ...{
+    '--ingress-namespace': 'edge',
+    '--ingress-service': 'proxy',
+    '--ingress-controller': 'Deployment/proxy',
+  },
+  ...{ '--tcp-services-configmap': 'tcp', '--udp-services-configmap': 'udp' },
+  ...{ '--jobwatcher-admin-namespaces': 'ops', '--jobwatcher-protected-namespaces': 'kube-*' },
+  '--jobwatcher-deletes-per-second': '5',
+  ...{ 'synth --output': 'rendered', 'dev --config': 'none.mjs', 'dev --kinds': 'none' },
+};
+
+/** What an option needs beside it. */
+const BESIDE: Readonly<Record<string, readonly string[]>> = {
+  '--as-group': ['--as', 'jane'],
+  ...{ '--monitoring-labels': ['--monitoring'], '--runbooks': ['--monitoring'] },
+  ...{ '--replace': ['--apply'], '--accept-data-loss': ['--apply'], 'install --dry-run': ['--apply'] },
+  '--metrics-cert-secret': ['--metrics-secure'],
+};
+
+const CLUSTER = ['--kubeconfig', 'kubeconfig'];
+const UNSERVED = ['--metrics-bind-address', '0', '--health-bind-address', '0'];
+
+/** Arguments with which a command ends by itself; `run` is ended. */
+const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
+  ...{ init: ['page', '--package', '0.1.0'], synth: ['web.yaml'], fn: [], dev: [], completion: ['bash'] },
+  ...{ diff: ['web.yaml', ...CLUSTER], apply: ['web.yaml', ...CLUSTER], status: CLUSTER, version: CLUSTER },
+  ...{ run: [...CLUSTER, ...UNSERVED], install: CLUSTER, uninstall: ['--yes', ...CLUSTER] },
+};
+
+/** Options of `diff` that exclude files. */
+const OF_LIVE: readonly string[] = ['--all', '--all-namespaces', '--selector', '--details'];
+
+/** Runs the command in a folder of its own, where no cluster is in reach. */
+async function ended(args: readonly string[], server = 'http://127.0.0.1:1', env: NodeJS.ProcessEnv = {}) {
+  const cwd = mkdtempSync(join(project, 'run-'));
+  const config = {
+    ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'x', users: [{ name: 'u', user: {} }] },
+    clusters: [{ name: 'c', cluster: { server } }],
+    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+  };
+  writeFileSync(join(cwd, 'kubeconfig'), JSON.stringify(config));
+  writeFileSync(join(cwd, 'empty.config.mjs'), 'export default { kinds: [] };');
+  writeFileSync(join(cwd, 'policy.yaml'), '{}');
+  cpSync(join(root, 'examples/appservice-sample.yaml'), join(cwd, 'web.yaml'));
+  const child = spawn(process.execPath, [join(project, 'node_modules/.bin/reconstruct'), ...args], {
+    ...{ cwd, stdio: 'pipe' },
+    env: { ...process.env, KUBECONFIG: '', ...env },
+  });
+  child.stdin.end('apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n');
+  if (args[0] === 'run')
+    child.stderr.on('data', (lines: Buffer) => {
+      if (lines.includes('starting')) child.kill('SIGTERM');
+    });
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'close') as Promise<[number | null]>,
+  ]);
+  return { code, stdout, stderr };
+}
+
+describe('options', () => {
+  test.each(Object.keys(ARGUMENTS))(
+    'every option of %s does what it says, or ends for want of a cluster',
+    async (name) => {
+      const { options } = program().commands.find((each) => each.name() === name)!;
+      // Starts a control plane; see test/full/dev.test.ts.
+      const tried = options.filter(({ long }) => long !== '--no-operator');
+      const tryOne = async ({ long, required }: Option): Promise<void> => {
+        const value = VALUES[`${name} ${long}`] ?? VALUES[long!];
+        if (required) expect(value, `${long} has a value to try in this test`).toBeDefined();
+        const own = [long!, ...(required && value !== undefined ? [value] : [])];
+        const beside = BESIDE[`${name} ${long}`] ?? BESIDE[long!] ?? [];
+        const isOfLive = name === 'diff' && OF_LIVE.includes(long!);
+        const usual = isOfLive ? [...CLUSTER, '--all'] : ARGUMENTS[name]!;
+        const { code, stderr } = await ended([name, ...usual, ...own, ...beside]);
+        const expected = name === 'dev' ? [2] : [0, 3];
+        expect(expected, `${name} ${own.join(' ')} ended with ${code}: ${stderr}`).toContain(code);
+        expect(stderr).not.toMatch(/^\s+at /m);
+      };
+      while (tried.length > 0) await Promise.all(tried.splice(0, 4).map(tryOne));
+    },
+    300_000,
+  );
+
+  test('a command is tried, unless it is hidden', () => {
+    const visible = program().createHelp().visibleCommands(program());
+    expect(visible.map((each) => each.name()).sort()).toEqual([...Object.keys(ARGUMENTS), 'help'].sort());
+  });
+});
+
+describe('a command ends with', () => {
+  /** An API server that has nothing, and takes everything. */
+  async function anyServer(): Promise<string> {
+    const server = createServer((request, response) => {
+      const isRead = request.method === 'GET';
+      const body =
+        request.url === '/version'
+          ? { major: '1', minor: '36' }
+          : {
+              kind: 'Status',
+              reason: 'NotFound',
+              message: 'web not found',
+              code: 404,
+              items: [],
+              metadata: {},
+            };
+      const isFound = request.url === '/version' || /deployments\?/.test(request.url ?? '');
+      if (isRead) response.writeHead(isFound ? 200 : 404).end(JSON.stringify(body));
+      else
+        void text(request).then((sent) => {
+          response.writeHead(201).end(sent);
+        });
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+  const bug = `data:text/javascript,${encodeURIComponent('process.stdout.write = () => { throw new Error("a bug"); };')}`;
+
+  test.each<[code: number, what: string, args: readonly string[], says: RegExp, env?: NodeJS.ProcessEnv]>([
+    [0, 'is done', ['synth', 'web.yaml'], /^$/],
+    [1, 'is a difference', ['diff', 'web.yaml', ...CLUSTER], /can't be seen|^$/],
+    [2, 'is bad input', ['synth', 'none.yaml'], /^none\.yaml: can't be read: there is no such file/],
+    [3, 'is no cluster', ['status', ...CLUSTER], /^The cluster at 127\.0\.0\.1:1 doesn't answer: /],
+    [70, 'is a bug', ['synth', 'web.yaml'], /^Error: a bug\n +at /, { NODE_OPTIONS: `--import ${bug}` }],
+  ])('exit code %i %s', async (code, _, args, says, env) => {
+    const server = code === 1 ? await anyServer() : undefined;
+    const told = await ended(args, server, env);
+    expect(told, told.stderr).toMatchObject({ code, stderr: expect.stringMatching(says) as string });
+    const [, table = ''] = readFileSync(join(root, 'docs/reference/cli.md'), 'utf8').split('| exit code ', 2);
+    expect(table.split('\n\n', 1)[0]).toContain(`\n| ${code} `);
+  });
 });
