@@ -50,8 +50,10 @@ export async function readSamples(
   kind: Kind,
   file: string | URL,
 ): Promise<readonly [SampleObject, ...SampleObject[]]> {
-  const path = relative('.', file instanceof URL ? fileURLToPath(file) : file);
-  const inputs = await readCustomResources({ sources: [path], kinds: [kind] });
+  const path = file instanceof URL ? fileURLToPath(file) : file;
+  const below = relative('.', path);
+  const sources = [below.startsWith('..') ? path : below];
+  const inputs = await readCustomResources({ sources, kinds: [kind] });
   return inputs.map(({ document }) => document.value) as [SampleObject, ...SampleObject[]];
 }
 

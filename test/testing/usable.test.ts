@@ -1,15 +1,18 @@
-import { expect, test } from 'vitest';
+import { join } from 'node:path';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import type { Kind } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
 import type { CheckName } from '../../src/testing/sweep.js';
-import { sweep } from '../../src/testing/sweep.js';
+import { readSamples } from '../../src/testing/render.js';
+import { sweep, sweepCommand } from '../../src/testing/sweep.js';
 import type { SweepOptions } from '../../src/testing/sweep.js';
 import { plantedSamples } from '../scenarios/planted/crd.js';
 import { sound } from '../scenarios/planted/sound.js';
 import { jobWatcherSamples } from '../scenarios/support/job-watcher-swept.js';
 import { streamIngressSamples } from '../scenarios/support/stream-ingress-swept.js';
+import { folderWith } from '../synth/fixtures.js';
 
 const clusterWide: Kind = { ...sound, type: { ...sound.type, namespaced: false } };
 
@@ -57,4 +60,29 @@ test.each<[what: string, Kind, readonly AnyObject[], SweepOptions, RegExp]>([
   await expect(sweep(kind, samples, options)).rejects.toMatchObject({
     ...{ reason: 'InvalidInput', message: expect.stringMatching(message) as string },
   });
+});
+
+test.each<[what: string, args: string[], sample: string, message: string]>([
+  [
+    'an unknown check',
+    ['walks'],
+    '{ image: "one:1" }',
+    'sweep: checks: there is no "walks"; did you mean walk?\n',
+  ],
+  ['an option that there is not', ['--sed=1'], '{ image: "one:1" }', "Unknown option '--sed'"],
+  ['a seed that is no number', ['--seed=x'], '{ image: "one:1" }', '--seed: x is no number'],
+  ['a bad sample', [], '{ image: 3 }', 'sample.yaml: document 1, line 4: spec.image: 3 is a number, not a string'],
+])('as a command, %s ends in a sentence and exit code 2', async (_, args, spec, message) => {
+  const { apiVersion, kind } = sound.type;
+  const text = `apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata: { name: one }\nspec: ${spec}\n`;
+  const folder = folderWith({ 'sample.yaml': text });
+  vi.spyOn(process, 'argv', 'get').mockReturnValue(['node', 'sweep.ts', ...args]);
+  const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  onTestFinished(() => {
+    vi.restoreAllMocks();
+    process.exitCode = undefined;
+  });
+  await sweepCommand(sound, () => readSamples(sound, join(folder, 'sample.yaml')));
+  expect(written.mock.calls.join('')).toContain(message);
+  expect(process.exitCode).toBe(2);
 });
