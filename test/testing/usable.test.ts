@@ -71,7 +71,12 @@ test.each<[what: string, args: string[], sample: string, message: string]>([
   ],
   ['an option that there is not', ['--sed=1'], '{ image: "one:1" }', "Unknown option '--sed'"],
   ['a seed that is no number', ['--seed=x'], '{ image: "one:1" }', '--seed: x is no number'],
-  ['a bad sample', [], '{ image: 3 }', 'sample.yaml: document 1, line 4: spec.image: 3 is a number, not a string'],
+  [
+    'a bad sample',
+    [],
+    '{ image: 3 }',
+    'sample.yaml: document 1, line 4: spec.image: 3 is a number, not a string',
+  ],
 ])('as a command, %s ends in a sentence and exit code 2', async (_, args, spec, message) => {
   const { apiVersion, kind } = sound.type;
   const text = `apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata: { name: one }\nspec: ${spec}\n`;
