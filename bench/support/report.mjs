@@ -87,15 +87,17 @@ export class Figures {
     return table([['', ...operators, 'ratio'], ...lines], 'end');
   }
 
-  /** Returns a table of the figures that have a bar, and whether ours keep it. */
+  /** Returns a table of the figures that have a bar, and whether ours keep it; what has to be 0, and is, is counted alone. */
   bars(ours) {
     const rows = this.rows.filter(({ bar, values }) => bar !== undefined && values[ours] !== undefined);
-    const lines = rows.map((row) => [
+    const lines = rows.filter(({ bar, values }) => bar !== 0 || values[ours] !== 0);
+    const texts = lines.map((row) => [
       `${row.phase}: ${row.figure}`,
       cellsOf(row, [ours])[0],
       limitOf(row, ours),
     ]);
-    return table([['', ours, 'bar'], ...lines]);
+    const kept = `${rows.length - lines.length} more figures have to be 0, and are: wrong statuses, needless requests and writes.`;
+    return `${table([['', ours, 'bar'], ...texts])}\n\n${kept}`;
   }
 
   /** Returns all figures: a table for each phase, a column for each operator. */
