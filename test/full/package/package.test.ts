@@ -114,7 +114,7 @@ test('it holds what can be reached from its entries, the CRDs, what the sandbox 
     ...['sandbox/go.mod', 'sandbox/go.sum', 'sandbox/watchdog.mjs'],
     ...globSync('sandbox/stages/*', { cwd: root }),
     ...globSync('templates/init/{*,*/*}.*', { cwd: root }),
-    ...['Dockerfile', 'dockerignore', 'gitignore'].map((file) => `templates/init/${file}`),
+    ...['Dockerfile', 'dockerignore', 'gitignore', 'npmrc'].map((file) => `templates/init/${file}`),
   ];
   expect(packed).toEqual(expect.arrayContaining(wanted));
   const others = packed.filter((file) => !wanted.includes(file));
