@@ -451,8 +451,8 @@ export async function kills(stand: Stand): Promise<Outcome> {
       trial.steps.push(
         `the operator is killed ${point.when} ${at}, its write ${point.write}, and started again`,
       );
-      await trial.start();
       done++;
+      await trial.start();
       return true;
     };
     const killed = async (act: () => Promise<void>, ...path: readonly Sample[]): Promise<void> => {
