@@ -7,7 +7,7 @@ import { loadKinds } from './config.js';
 import { compare, differs, refusals } from './diff/compare.js';
 import type { Outcome } from './diff/compare.js';
 import { compareLive } from './diff/live.js';
-import { documentOf, liveJson, liveText, textOf } from './diff/text.js';
+import { documentOf, liveJson, liveText, NONE, textOf } from './diff/text.js';
 import { CliError } from './exit.js';
 import { operatorContext } from './operators.js';
 import { documentText, paint, print, printError, showProgress, warn } from './output.js';
@@ -65,22 +65,23 @@ export async function runDiff(words: readonly string[], options: DiffOptions): P
       const found = await compareLive(live).finally(progress.end);
       const document = isNamed ? documentOf(found.kept) : liveJson(found);
       const text = (): string => (isNamed ? textOf(found.kept, paint) : liveText(found, paint));
-      await print(output === 'text' ? text() : documentText(document, output));
+      await show(output === 'text' ? text() : documentText(document, output));
       [errors, isDifferent] = [found.errors, isNamed ? differs(found.kept) : found.changes.length > 0];
     } else {
       const { recursive = false } = options;
-      const outcome = await compare({
-        ...common,
-        sources: [...words, ...files],
-        kinds,
-        recursive,
-        namespace,
-      });
-      await print(output === 'text' ? textOf(outcome, paint) : documentText(documentOf(outcome), output));
+      const sources = [...words, ...files];
+      const outcome = await compare({ ...common, sources, kinds, recursive, namespace });
+      await show(output === 'text' ? textOf(outcome, paint) : documentText(documentOf(outcome), output));
       [errors, isDifferent] = [outcome.objects, differs(outcome)];
     }
     const refused = refusals({ objects: errors });
     if (refused.length > 0) throw new CliError(refused, 3);
     if (isDifferent) process.exitCode = 1;
   });
+}
+
+/** Prints what differs; that nothing does is for people, and leaves standard output empty. */
+async function show(text: string): Promise<void> {
+  if (text === '') printError(NONE);
+  else await print(text);
 }

@@ -139,8 +139,10 @@ describe('a settled custom resource', () => {
     await apps.asRendered('settled');
   });
 
-  test('differs in nothing, and nothing is printed', async () => {
-    expect(await differ.of([app('settled', spec)])).toEqual({ code: 0, stdout: '', stderr: '' });
+  test('differs in nothing, and standard output is empty', async () => {
+    const nothing = { code: 0, stdout: '', stderr: 'no changes\n' };
+    expect(await differ.of([app('settled', spec)])).toEqual(nothing);
+    expect(await differ.run('appsvc', 'settled')).toEqual(nothing);
   });
 
   test('that loses a child shows it as deleted, and it stays', async () => {
@@ -219,7 +221,11 @@ describe('a StreamIngress', () => {
   test('shows the entries and ports that it adds to what is shared, and none once they are there', async () => {
     await cluster.create(streamIngress.type, stream('first', 9000));
     await eventually(async () => {
-      expect(await differ.of([stream('first', 9000)])).toEqual({ code: 0, stdout: '', stderr: '' });
+      expect(await differ.of([stream('first', 9000)])).toEqual({
+        code: 0,
+        stdout: '',
+        stderr: 'no changes\n',
+      });
     });
     const found = await differ.diff([stream('second', 9001)]);
     expect(found.code).toBe(1);

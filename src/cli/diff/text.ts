@@ -34,11 +34,11 @@ export function textOf({ objects, explanations }: Outcome, paintAny: Paint): str
         '',
       ].join('\n'),
     ),
-    ...(counts !== NONE || explanations.length === 0 ? [paint('bold', `${counts}\n`)] : []),
+    ...(counts === NONE ? [] : [paint('bold', `${counts}\n`)]),
   ].join('\n');
 }
 
-const NONE = 'no changes';
+export const NONE = 'no changes';
 
 /** How many values of a change are shown in lines. */
 const MOST_LINES = 8;

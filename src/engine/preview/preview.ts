@@ -150,8 +150,9 @@ export class ControllerPreview {
     now: Date,
     explained: readonly Explanation[],
   ): Promise<readonly Explanation[]> {
-    const given = new Set(this.props.given.map(({ after }) => objectId(after)));
-    if (!explained.some(({ of, touches }) => touches && !given.has(objectId(of)))) return [];
+    const touching = explained.filter(({ touches }) => touches);
+    const given = new Set(touching.length > 0 ? this.props.given.map(({ after }) => objectId(after)) : []);
+    if (!touching.some(({ of }) => !given.has(objectId(of)))) return [];
     this.lay(({ before }) => before);
     try {
       return (await this.planning.plan(key, now)).explained;
