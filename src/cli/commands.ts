@@ -281,7 +281,7 @@ function statusCommand(): Command {
     )
     .option('-n, --namespace <name>', "default: the context's", namespace)
     .addOption(allNamespaces('in every namespace'))
-    .addOption(selectorOption('those'))
+    .addOption(selectorOption('only those'))
     .option('-w, --watch', 'show what changes, until interrupted')
     .addOption(outputFormat('text', 'wide', 'json', 'yaml', 'name'))
     .action(lazily(async () => (await import('./status.js')).runStatus));

@@ -12,7 +12,7 @@ import { CliError } from './exit.js';
 import { operatorContext } from './operators.js';
 import { documentText, paint, print, printError, showProgress, warn } from './output.js';
 import { policyOf, policyParser } from './policy-file.js';
-import { namesKind, targetsOf } from './targets.js';
+import { meansKind, targetsOf } from './targets.js';
 
 interface DiffOptions extends SharedOptions {
   readonly output: 'text' | 'json' | 'yaml';
@@ -41,7 +41,7 @@ export async function runDiff(words: readonly string[], options: DiffOptions): P
   if (isFile && isMany)
     throw new CliError(`${first}: a file excludes --all, --all-namespaces and --selector; leave out one`, 2);
   const targets =
-    isMany || (first !== undefined && !isFile && namesKind(first, kinds))
+    isMany || (first !== undefined && !isFile && meansKind(first, kinds))
       ? targetsOf(words, kinds, selector)
       : undefined;
   if (!targets && first === undefined)

@@ -78,7 +78,10 @@ const PROGRESS_AFTER_MILLISECONDS = 2_000;
 const PROGRESS_EVERY_MILLISECONDS = 500;
 
 /** Shows on a terminal how far long work is, in a line on stderr that goes once it is done. */
-export function showProgress(stream = process.stderr, now = () => performance.now()) {
+export function showProgress(
+  stream: { readonly isTTY: boolean; write(text: string): unknown } = process.stderr,
+  now = () => performance.now(),
+) {
   let next = now() + PROGRESS_AFTER_MILLISECONDS;
   let isShown = false;
   return {

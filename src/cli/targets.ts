@@ -48,11 +48,21 @@ function kindOf(named: string, text: string, kinds: readonly Kind[]): Kind {
     const full = found.map((one) => text.replace(named, kindName(one))).join(' or ');
     throw new CliError(`${text}: several kinds are called ${named}; write ${full}`, 2);
   }
-  const short = kinds.flatMap(namesOf).filter((each) => !each.includes('.'));
-  const near = suggest(named, short);
+  const near = nearKind(named, kinds);
   const remedy =
     near === undefined ? `the kinds are ${kinds.map(kindName).join(', ')}` : `did you mean ${near}?`;
   throw new CliError(`${text}: there is no kind ${named}; ${remedy}`, 2);
+}
+
+/** Returns the name of a kind that a misspelt one most likely meant. */
+function nearKind(named: string, kinds: readonly Kind[]): string | undefined {
+  const short = kinds.flatMap(namesOf).filter((each) => !each.includes('.'));
+  return suggest(named, short);
+}
+
+/** Reports whether a word that is no file was meant to name a kind. */
+export function meansKind(word: string, kinds: readonly Kind[]): boolean {
+  return namesKind(word, kinds) || nearKind(word.split('/')[0] ?? '', kinds) !== undefined;
 }
 
 /** Reports whether a word names a kind, alone or before the name of a custom resource. */

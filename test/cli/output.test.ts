@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { textOf as diffText } from '../../src/cli/diff/text.js';
-import { plain, plainAll } from '../../src/cli/output.js';
+import { plain, plainAll, showProgress } from '../../src/cli/output.js';
 import { textOf as statusText, watchText } from '../../src/cli/tree/text.js';
 import type { StatusDocument } from '../../src/cli/tree/model.js';
 import { OperatorError } from '../../src/contract/error.js';
@@ -82,4 +82,18 @@ test('nothing that diff prints commands the terminal', () => {
     paint,
   );
   expect(text).toEqual(harmless);
+});
+
+test('progress is shown on a terminal once it takes more than two seconds, at most twice a second, and goes at the end', () => {
+  let now = 0;
+  const shownOn = (isTTY: boolean): string => {
+    let written = '';
+    now = 0;
+    const { update, end } = showProgress({ isTTY, write: (text) => void (written += text) }, () => now);
+    for (now of [0, 1_999, 2_000, 2_400, 2_500]) update(now, now < 2_500 ? 10_000 : undefined);
+    end();
+    return written;
+  };
+  expect(shownOn(false)).toBe('');
+  expect(shownOn(true)).toBe('\r2,000 of 10,000 compared\u001b[K\r2,500 compared\u001b[K\r\u001b[K');
 });

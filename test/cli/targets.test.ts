@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { targetsOf } from '../../src/cli/targets.js';
+import { meansKind, targetsOf } from '../../src/cli/targets.js';
 import { appServiceOfExample } from '../../src/kinds/app-service/example-group.js';
 import { builtInKinds } from '../../src/kinds/index.js';
 
@@ -47,4 +47,14 @@ test('a name of two kinds asks for the group, which distinguishes them', () => {
     'several kinds are called appservice; write appservice.kosmos.io/web or appservice.app.example.com/web',
   );
   expect(found('appservice.app.example.com/web', kinds)).toEqual(['appservices.app.example.com web']);
+});
+
+test.each([
+  ['appsvc/web', true],
+  ['apsvc', true],
+  ['apsvc/web', true],
+  ['web.yaml', false],
+  ['shop', false],
+])('%s, which is no file, was meant to name a kind: %s', (word, expected) => {
+  expect(meansKind(word, builtInKinds)).toBe(expected);
 });
