@@ -8,7 +8,7 @@ import { Manager } from '../engine/manager.js';
 import { ScrapeReview } from '../engine/scrape-review.js';
 import { UndiciTransport } from '../engine/transport.js';
 import type { Transport } from '../engine/transport.js';
-import { renderOnce } from '../synth/render.js';
+import { controllerRender } from '../synth/render.js';
 import { certificateIn, selfSignedCertificate } from '../telemetry/certificate.js';
 import { checkedPath, eventLoopCheck } from '../telemetry/checks.js';
 import type { Check } from '../telemetry/checks.js';
@@ -55,10 +55,11 @@ export async function runController(options: RunOptions): Promise<void> {
   debugOnSignal(log, systemClock);
   collectWhenIdle();
   const access = clusterAccess(options);
+  const renderOnce = controllerRender();
   const context: KindContext = {
     // What is rendered follows the policy in force.
     render: Object.assign<Render, Pick<Render, 'policyInForce'>>(
-      (kind, cr) => renderOnce(kind, cr, policy?.current ?? {}),
+      (kind, cr) => renderOnce(kind, cr, policy?.current ?? NO_POLICY),
       { policyInForce: () => policy?.current },
     ),
     flags: kindFlagValues(options),
@@ -157,6 +158,9 @@ async function startServers(options: RunOptions, served: Served): Promise<HttpSe
   }
   return servers;
 }
+
+/** One object, by which renderings under it are known. */
+const NO_POLICY: Policy = {};
 
 /**
  * Returns how the metrics are kept from those who may not read them; nothing without `--metrics-secure`.

@@ -40,44 +40,92 @@ export const render: Render = (kind, cr, policy) => {
 /** Constructs that have made the same objects twice. */
 const compared = new WeakSet<RenderedKind['construct']>();
 
-/** Custom resources that were rendered within the limit; what the controller has stored isn't changed, but replaced. */
-const ended = new WeakSet<CustomResource>();
+/** Stops in a row after which a construct rests, and for how long. */
+const REST = { stops: 3, milliseconds: 60_000 };
 
 /**
- * Renders without that check: for the controller, which compares with its last rendering. The same custom resource is
- * rendered under the limit of time only once.
+ * Returns the renderer of a controller, which compares with its last rendering instead. The same custom resource is rendered
+ * under the limit of time only once, and not again where it was stopped. A construct that was stopped for several custom
+ * resources in a row rests, since each stop holds up all others.
  */
-export const renderOnce: Render = (kind, cr, policy) => {
-  if (ended.has(cr)) return renderFreely(kind, cr, policy);
-  const objects = renderInTime(kind, cr, policy);
-  ended.add(cr);
-  return objects;
-};
+export function controllerRender(milliseconds = MOST_MILLISECONDS, now = () => performance.now()): Render {
+  /** Policies under which custom resources were rendered in time; what the controller has stored is never changed. */
+  const ended = new WeakMap<CustomResource, Policy | undefined>();
+  const stops = new Map<
+    string | undefined,
+    {
+      readonly generation: number | undefined;
+      readonly policy: Policy | undefined;
+      readonly error: StoppedRender;
+    }
+  >();
+  const rests = new WeakMap<RenderedKind['construct'], { readonly stops: number; readonly until: number }>();
+  return (kind, cr, policy) => {
+    if (ended.has(cr) && ended.get(cr) === policy) return renderFreely(kind, cr, policy);
+    const { construct } = kind;
+    const { uid, generation } = cr.metadata;
+    const stop = stops.get(uid);
+    if (stop && stop.generation === generation && stop.policy === policy) throw stop.error;
+    const rest = rests.get(construct) ?? { stops: 0, until: 0 };
+    if (rest.stops >= REST.stops && now() < rest.until) {
+      const why = `the construct ${construct.name} was stopped ${rest.stops} times in a row, and rests for a minute`;
+      const message = `${ownerOf(kind, cr)} isn't rendered: ${why}; look for a loop that doesn't end`;
+      throw new OperatorError({ reason: 'RenderFailed', message, retry: 'backoff' });
+    }
+    try {
+      const objects = renderInTime(kind, cr, policy, milliseconds);
+      ended.set(cr, policy);
+      stops.delete(uid);
+      rests.delete(construct);
+      return objects;
+    } catch (error) {
+      if (error instanceof StoppedRender) {
+        stops.set(uid, { generation, policy, error });
+        rests.set(construct, { stops: rest.stops + 1, until: now() + REST.milliseconds });
+      }
+      throw error;
+    }
+  };
+}
 
-const MOST_SECONDS = 5;
+const MOST_MILLISECONDS = 5_000;
 
-const renderInTime: Render = (kind, cr, policy) => {
+/** Failure of a construct that took too long. */
+class StoppedRender extends OperatorError {
+  constructor(owner: string, { name }: RenderedKind['construct'], milliseconds: number) {
+    const why = `the construct ${name} was stopped, since it took longer than ${milliseconds / 1_000} s`;
+    const message = `${owner} can't be rendered: ${why}; look for a loop that doesn't end`;
+    super({ reason: 'RenderFailed', message, isBug: true });
+  }
+}
+
+function renderInTime(
+  kind: RenderedKind,
+  cr: CustomResource,
+  policy: Policy | undefined,
+  milliseconds = MOST_MILLISECONDS,
+): AnyObject[] {
   const { construct } = kind;
   // A breakpoint stops it for as long as the author looks.
   if (ENDING.has(construct) || inspectorUrl() !== undefined) return renderFreely(kind, cr, policy);
-  const late = (): OperatorError => {
-    const why = `the construct ${construct.name} was stopped, since it took longer than ${MOST_SECONDS} s`;
-    const message = `${ownerOf(kind, cr)} can't be rendered: ${why}; look for a loop that doesn't end`;
-    return new OperatorError({ reason: 'RenderFailed', message, isBug: true });
-  };
-  return inTime(MOST_SECONDS * 1_000, () => renderFreely(kind, cr, policy), late);
-};
+  const late = (): OperatorError => new StoppedRender(ownerOf(kind, cr), construct, milliseconds);
+  return inTime(milliseconds, () => renderFreely(kind, cr, policy), late);
+}
 
 const BODY = Symbol.for('reconstruct.body');
 const CALL_BODY = new Script("globalThis[Symbol.for('reconstruct.body')]()", { filename: 'reconstruct' });
+
+/** Time for the second try, beside which a leader can still renew its lease. */
+const SECOND_TRY_MILLISECONDS = 1_000;
 
 /**
  * Returns what the body returns, or stops it: also one in an endless loop, since a thread of its own watches the time. Blocks
  * of `finally` in it aren't run then. One that has hardly computed meanwhile is tried once more: the process was suspended.
  * @throws what `late` returns
  */
-export function inTime<T>(milliseconds: number, body: () => T, late: () => Error, tries = 2): T {
-  (globalThis as { [BODY]?: () => T })[BODY] = body;
+export function inTime<T>(milliseconds: number, body: () => T, late: () => Error, isFirst = true): T {
+  const holder = globalThis as { [BODY]?: (() => T) | undefined };
+  holder[BODY] = body;
   const before = process.cpuUsage();
   try {
     return CALL_BODY.runInThisContext({ timeout: milliseconds, displayErrors: false }) as T;
@@ -85,8 +133,12 @@ export function inTime<T>(milliseconds: number, body: () => T, late: () => Error
     if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
     const { user, system } = process.cpuUsage(before);
     const wasSuspended = (user + system) / 1_000 < milliseconds / 2;
-    if (wasSuspended && tries > 1) return inTime(milliseconds, body, late, tries - 1);
+    if (wasSuspended && isFirst) {
+      return inTime(Math.min(milliseconds, SECOND_TRY_MILLISECONDS), body, late, false);
+    }
     throw late();
+  } finally {
+    holder[BODY] = undefined;
   }
 }
 

@@ -195,8 +195,13 @@ function withValue(spec: Spec, [step = '', ...rest]: Path, value: unknown): Spec
 
 function withOtherTag(image: unknown): string {
   const [reference = ''] = String(image).split('@');
-  const [name = '', tag] = reference.split(/:(?=[^/]*$)/);
-  return `${name}:${tag === undefined || tag === 'latest' ? '1' : 'latest'}`;
+  const colon = reference.lastIndexOf(':');
+  // A colon before the last slash is that of a port.
+  const hasTag = colon > reference.lastIndexOf('/');
+  const [name, tag] = hasTag
+    ? [reference.slice(0, colon), reference.slice(colon + 1)]
+    : [reference, 'latest'];
+  return `${name}:${tag === 'latest' ? '1' : 'latest'}`;
 }
 
 /** Returns the path with `*` in place of keys of maps. */

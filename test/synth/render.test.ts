@@ -5,7 +5,7 @@ import { OperatorError } from '../../src/contract/error.js';
 import type { CustomResourceProps } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
-import { inTime, render } from '../../src/synth/render.js';
+import { controllerRender, inTime, render } from '../../src/synth/render.js';
 import type { WidgetSpec } from './fixtures.js';
 import { widget, widgetKind } from './fixtures.js';
 
@@ -51,6 +51,35 @@ test('a construct that takes too long is stopped, also in an endless loop, and e
     return calls;
   };
   expect(inTime(100, suspendedOnce, late)).toBe(2);
+});
+
+test('a controller runs a construct that hangs once for a custom resource, generation and policy, and lets it rest after several', () => {
+  let [runs, now, hangs] = [0, 0, true];
+  const kind = kindThat(() => {
+    for (runs++; hangs;);
+  });
+  const render = controllerRender(20, () => now);
+  const noPolicy = {};
+  const of = (uid: string, { policy = noPolicy, generation = 1 } = {}): string =>
+    reasonOf(() => {
+      const { metadata, ...cr } = widget('web', { image: 'nginx', size: 1 });
+      render(kind, { ...cr, metadata: { ...metadata, uid, generation } }, policy);
+    });
+  /** Reports whether it ran: twice on a machine so busy that it looks suspended. */
+  const hasRun = (): boolean => {
+    const before = runs;
+    runs = 0;
+    return before > 0;
+  };
+  const stopped = /^RenderFailed: .* was stopped, since it took longer than 0.02 s/;
+
+  expect([of('a'), hasRun()]).toEqual([expect.stringMatching(stopped), true]);
+  expect([of('a'), hasRun()]).toEqual([expect.stringMatching(stopped), false]);
+  expect([of('a', { policy: {} }), hasRun()]).toEqual([expect.stringMatching(stopped), true]);
+  expect([of('a', { generation: 2 }), hasRun()]).toEqual([expect.stringMatching(stopped), true]);
+  expect([of('b'), hasRun()]).toEqual([expect.stringContaining('stopped 3 times in a row'), false]);
+  [now, hangs] = [60_000, false];
+  expect([of('b'), hasRun()]).toEqual(['nothing was thrown', true]);
 });
 
 test('objects carry the namespace and the labels of their custom resource', () => {
