@@ -162,14 +162,16 @@ export const LEASE = {
   releaseTries: 3,
 } as const;
 
-/** Who may read metrics. Decisions hold for no longer than in controller-runtime (allowed 5 min, refused 30 s). */
+/** Decisions on who may read metrics, kept for no longer than by controller-runtime (allowed 5 min, refused 30 s). */
 export const SCRAPE_REVIEW = {
-  /** A token that was revoked is of use for this long. */
+  /** A revoked token is accepted for up to this long. */
   allowed: 60_000,
-  /** A right that was granted is of no use for this long. */
+  /** A newly granted right takes effect after up to this long. */
   refused: 30_000,
   /** Tokens, of which a scraper has one at a time. */
   remembered: 256,
+  /** Reviews at once, since anyone who reaches the port can cause them. */
+  inFlight: 8,
   /** Prometheus gives up after 10 s. */
   timeout: 8_000,
 } as const;

@@ -13,7 +13,7 @@ export interface ScrapeReviewProps {
 
 /** Status and text of the answer to a request that is refused. */
 export interface Refusal {
-  readonly status: 401 | 403 | 500;
+  readonly status: 401 | 403 | 500 | 503;
   readonly body: string;
 }
 
@@ -32,24 +32,28 @@ interface TokenReviewStatus {
 interface Decision {
   readonly refusal: Promise<Refusal | undefined>;
   until: number;
+  isRefused: boolean;
 }
 
 const UNAUTHORIZED: Refusal = { status: 401, body: 'Unauthorized\n' };
 const FORBIDDEN: Refusal = { status: 403, body: 'Forbidden\n' };
 const UNDECIDED: Refusal = { status: 500, body: 'Authorization failed\n' };
+const BUSY: Refusal = { status: 503, body: 'Too many authorizations in progress\n' };
 
 /**
  * Has the API server decide who may read a path of this process: a TokenReview of the bearer token, then a
  * SubjectAccessReview of its user for `get` on the path.
  *
- * **Guarantees.** What can't be decided is refused. Nothing is asked for unless a request comes; what was decided for a token
- * holds for a while, and requests with it that come meanwhile share one decision. Tokens are kept as hashes.
+ * **Guarantees.** Requests are refused when the API server doesn't answer. It is asked only when a request comes. A decision is
+ * cached by token for a while, and concurrent requests with one token share a decision. Reviews in flight are bounded, and
+ * refusals are evicted before permissions, so unknown tokens don't displace a scraper's. Tokens are kept as hashes.
  *
  * @see https://pkg.go.dev/sigs.k8s.io/controller-runtime/pkg/metrics/filters
  */
 export class ScrapeReview {
   private readonly decisions = new Map<string, Decision>();
   private isFailing = false;
+  private inFlight = 0;
 
   constructor(private readonly props: ScrapeReviewProps) {}
 
@@ -67,19 +71,29 @@ export class ScrapeReview {
     const id = createHash('sha256').update(`${path}\n${token}`).digest('base64');
     const known = this.decisions.get(id);
     if (known && clock.monotonic() < known.until) return known.refusal;
+    if (this.inFlight >= SCRAPE_REVIEW.inFlight) return BUSY;
     // At the end, as the newest.
     this.decisions.delete(id);
-    const decision: Decision = { refusal: this.review(token, path), until: Infinity };
+    this.inFlight++;
+    const decision: Decision = { refusal: this.review(token, path), until: Infinity, isRefused: false };
     this.decisions.set(id, decision);
-    for (const oldest of this.decisions.keys()) {
-      if (this.decisions.size <= SCRAPE_REVIEW.remembered) break;
-      this.decisions.delete(oldest);
-    }
+    this.evict();
     const refusal = await decision.refusal;
+    this.inFlight--;
+    decision.isRefused = refusal !== undefined;
     const holds = refusal ? SCRAPE_REVIEW.refused : SCRAPE_REVIEW.allowed;
     decision.until = clock.monotonic() + (refusal === UNDECIDED ? 0 : holds);
     return refusal;
   };
+
+  /** Removes the oldest decision that is a refusal or has expired, or else the oldest, once there are too many. */
+  private evict(): void {
+    if (this.decisions.size <= SCRAPE_REVIEW.remembered) return;
+    const now = this.props.clock.monotonic();
+    const all = [...this.decisions];
+    const spare = all.find(([, { isRefused, until }]) => isRefused || until <= now) ?? all[0];
+    if (spare) this.decisions.delete(spare[0]);
+  }
 
   private async review(token: string, path: string): Promise<Refusal | undefined> {
     const { api, log } = this.props;

@@ -1,5 +1,5 @@
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { messageOf, OperatorError } from '../contract/error.js';
@@ -14,7 +14,7 @@ export interface KeyPair {
 /** Certificate of an HTTPS server. */
 export interface ServingCertificate {
   readonly current: KeyPair;
-  /** Returns the new pair once it was renewed. Called for every connection. */
+  /** Returns the new pair once it was renewed. Called for every connection, and looks at most once a second. */
   renewed(): KeyPair | undefined;
 }
 
@@ -29,11 +29,20 @@ export interface CertificateFiles {
  * Reads a certificate from files. A renewed one is found when a client connects, so nothing has to be watched; files that
  * can't be used then are logged once, and the previous pair stays.
  * @param flag the option that names the folder, for messages
+ * @param now monotonic, milliseconds
  * @throws OperatorError `InvalidInput` where they can't be used at the start
  */
-export function certificateIn(files: CertificateFiles, flag: string, log: Logger): ServingCertificate {
+export function certificateIn(
+  files: CertificateFiles,
+  flag: string,
+  log: Logger,
+  now: () => number = () => performance.now(),
+): ServingCertificate {
   const read = (): KeyPair => {
-    const [cert, key] = [files.cert, files.key].map((name) => readFileSync(join(files.folder, name), 'utf8'));
+    // The kubelet renews a mounted Secret by replacing this link; below its target, both files are of one version.
+    const data = join(files.folder, '..data');
+    const folder = realpathSync(existsSync(data) ? data : files.folder);
+    const [cert, key] = [files.cert, files.key].map((name) => readFileSync(join(folder, name), 'utf8'));
     return { cert: cert ?? '', key: key ?? '' };
   };
   const checked = (pair: KeyPair): KeyPair => {
@@ -42,6 +51,7 @@ export function certificateIn(files: CertificateFiles, flag: string, log: Logger
   };
   let current: KeyPair;
   let problem: string | undefined;
+  let lookedAt = now();
   try {
     current = checked(read());
   } catch (cause) {
@@ -54,6 +64,8 @@ export function certificateIn(files: CertificateFiles, flag: string, log: Logger
       return current;
     },
     renewed: () => {
+      if (now() - lookedAt < 1_000) return undefined;
+      lookedAt = now();
       try {
         const pair = read();
         if (pair.cert === current.cert && pair.key === current.key) return undefined;
@@ -81,6 +93,7 @@ export function certificateIn(files: CertificateFiles, flag: string, log: Logger
  * @see https://www.rfc-editor.org/rfc/rfc5280#section-4.1
  */
 export function selfSignedCertificate(now: number): ServingCertificate {
+  // Node makes keys and no certificates. This one has a fixed form, which takes fewer lines than a library would bring.
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const ecdsaWithSha256 = der(0x30, Buffer.from('06082a8648ce3d040302', 'hex'));
   const commonName = der(0x30, Buffer.from('0603550403', 'hex'), der(0x0c, Buffer.from('localhost')));

@@ -115,14 +115,38 @@ test('a failure is logged when it begins and when it ends, without the token', a
   expect(JSON.stringify(lines)).not.toContain('secret');
 });
 
-test('no more tokens are remembered than there may be scrapers', async () => {
-  const { ask, asked } = reviewed({ TokenReview: { authenticated: false } });
-  await ask('Bearer first');
+test('a flood of unknown tokens displaces refusals, and not the permission of a scraper', async () => {
+  const { ask, asked, answers } = reviewed({ TokenReview: known, SubjectAccessReview: { allowed: true } });
+  await ask('Bearer scraper');
+  Object.assign(answers, { TokenReview: { authenticated: false } });
   for (let each = 0; each < SCRAPE_REVIEW.remembered; each++) await ask(`Bearer ${each}`);
   asked.length = 0;
 
-  await ask(`Bearer ${SCRAPE_REVIEW.remembered - 1}`);
+  expect(await ask('Bearer scraper')).toBeUndefined();
+  expect(await ask(`Bearer ${SCRAPE_REVIEW.remembered - 1}`)).toBe(401);
   expect(asked).toHaveLength(0);
-  await ask('Bearer first');
+  await ask('Bearer 0');
   expect(asked).toHaveLength(1);
+});
+
+test('no more permissions are remembered than there may be scrapers', async () => {
+  const { ask, asked } = reviewed({ TokenReview: known, SubjectAccessReview: { allowed: true } });
+  for (let each = 0; each <= SCRAPE_REVIEW.remembered; each++) await ask(`Bearer ${each}`);
+  asked.length = 0;
+
+  await ask('Bearer 1');
+  expect(asked).toHaveLength(0);
+  await ask('Bearer 0');
+  expect(asked).toHaveLength(2);
+});
+
+test('reviews in flight are bounded, and what is beyond is refused without being remembered', async () => {
+  const { ask, asked } = reviewed({ TokenReview: known, SubjectAccessReview: { allowed: true } });
+  const tokens = [...Array(SCRAPE_REVIEW.inFlight + 1).keys()].map((each) => `Bearer ${each}`);
+
+  const statuses = await Promise.all([...tokens, 'Bearer 0'].map((token) => ask(token)));
+
+  expect(statuses).toEqual([...Array<undefined>(SCRAPE_REVIEW.inFlight), 503, undefined]);
+  expect(asked).toHaveLength(2 * SCRAPE_REVIEW.inFlight);
+  expect(await ask(tokens.at(-1))).toBeUndefined();
 });

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { get } from 'node:https';
 import { connect } from 'node:net';
@@ -120,11 +120,16 @@ describe('HTTPS', () => {
     expect(validToDate.getUTCFullYear()).toBe(9999);
   });
 
-  it('takes a renewed certificate for the next connection, and keeps the one it has while files are broken', async () => {
+  function temporaryFolder(): string {
     const folder = mkdtempSync(join(tmpdir(), 'certificate-'));
     onTestFinished(() => {
       rmSync(folder, { recursive: true });
     });
+    return folder;
+  }
+
+  it('takes a renewed certificate after a second, and keeps the one it has while files are broken', async () => {
+    const folder = temporaryFolder();
     const lines: LogLine[] = [];
     const write = ({ cert, key }: KeyPair): void => {
       writeFileSync(join(folder, 'tls.crt'), cert);
@@ -135,7 +140,9 @@ describe('HTTPS', () => {
       selfSignedCertificate(Date.now()).current,
     ];
     const files = { folder, cert: 'tls.crt', key: 'tls.key' };
-    const unusable = (): unknown => certificateIn(files, '--metrics-cert-path', recordingLogger(lines));
+    let time = 0;
+    const now = () => time;
+    const unusable = (): unknown => certificateIn(files, '--metrics-cert-path', recordingLogger(lines), now);
     expect(unusable).toThrow(`--metrics-cert-path ${folder}: ENOENT`);
     write({ cert: first.cert, key: second.key });
     expect(unusable).toThrow(
@@ -143,16 +150,35 @@ describe('HTTPS', () => {
     );
 
     write(first);
-    const ask = await serveSecure(certificateIn(files, '--metrics-cert-path', recordingLogger(lines)));
+    const ask = await serveSecure(certificateIn(files, '--metrics-cert-path', recordingLogger(lines), now));
     expect(await ask(first.cert)).toBe(200);
     write({ cert: second.cert, key: first.key });
-    for (let scrape = 0; scrape < 2; scrape++) expect(await ask(first.cert)).toBe(200);
+    for (; time < 3_000; time += 1_000) expect(await ask(first.cert)).toBe(200);
     write(second);
+    time -= 1;
+    expect(await ask(first.cert)).toBe(200);
+    time += 1;
     expect(await ask(second.cert)).toBe(200);
     await expect(ask(first.cert)).rejects.toThrow('self-signed');
     expect(lines.map(({ level, message }) => [level, message])).toEqual([
       ['warn', 'serving certificate unusable, keeping the previous'],
       ['info', 'serving certificate renewed'],
     ]);
+  });
+
+  it('reads both files of a mounted Secret in one version', () => {
+    const folder = temporaryFolder();
+    const { cert, key } = selfSignedCertificate(Date.now()).current;
+    mkdirSync(join(folder, '..1'));
+    symlinkSync('..1', join(folder, '..data'));
+    writeFileSync(join(folder, '..1', 'tls.crt'), cert);
+    writeFileSync(join(folder, '..1', 'tls.key'), key);
+    // In place of the links beside it, files of the version before.
+    writeFileSync(join(folder, 'tls.crt'), selfSignedCertificate(Date.now()).current.cert);
+    writeFileSync(join(folder, 'tls.key'), key);
+
+    const files = { folder, cert: 'tls.crt', key: 'tls.key' };
+    const { current } = certificateIn(files, '--metrics-cert-path', recordingLogger([]));
+    expect(current).toEqual({ cert, key });
   });
 });
