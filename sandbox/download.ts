@@ -1,39 +1,51 @@
 import { createHash } from 'node:crypto';
 import { chmod, mkdir, open, readFile, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { EnvHttpProxyAgent, fetch, type Response } from 'undici';
 import { formatDuration, type Log, showProgress } from './progress.js';
 
-/** Limits of one request. */
+/** Limits of a transfer. */
 interface Limits {
   /** Time until the first byte, with the connection, proxies and redirects. @default 5000 */
   readonly firstByteMilliseconds?: number;
   /** Silence after which a transfer is cut. @default 15000 */
   readonly stallMilliseconds?: number;
+  /** Requests for one file, while each brings a part of it. @default 20 */
+  readonly attempts?: number;
+  /** Pause between them. @default 250 */
+  readonly pauseMilliseconds?: number;
 }
 
 /** Transfers that one line of progress sums up. They go through the proxies of HTTP_PROXY, HTTPS_PROXY and NO_PROXY. */
 export class Downloads implements AsyncDisposable {
-  readonly #agent: EnvHttpProxyAgent;
+  readonly #env: NodeJS.ProcessEnv;
+  #agent: EnvHttpProxyAgent | undefined;
   readonly #limits: Required<Limits>;
   readonly #started = performance.now();
   /** Bytes of each file: before this process, by now, and in all. */
   readonly #files = new Map<string, { readonly before: number; done: number; total: number }>();
 
   constructor(env: NodeJS.ProcessEnv, limits: Limits = {}) {
-    this.#limits = { firstByteMilliseconds: 5_000, stallMilliseconds: 15_000, ...limits };
+    this.#env = env;
+    this.#limits = {
+      ...{ firstByteMilliseconds: 5_000, stallMilliseconds: 15_000, attempts: 20, pauseMilliseconds: 250 },
+      ...limits,
+    };
+  }
+
+  /** @throws Error where the settings of proxies can't be used; they may be for programs that know more kinds of proxies */
+  #dispatcher(): EnvHttpProxyAgent {
+    const httpProxy = this.#env.http_proxy || this.#env.HTTP_PROXY || '';
+    const httpsProxy = this.#env.https_proxy || this.#env.HTTPS_PROXY || '';
+    const noProxy = this.#env.no_proxy || this.#env.NO_PROXY || '';
     try {
-      this.#agent = new EnvHttpProxyAgent({
-        httpProxy: env.http_proxy ?? env.HTTP_PROXY ?? '',
-        httpsProxy: env.https_proxy ?? env.HTTPS_PROXY ?? '',
-        noProxy: env.no_proxy ?? env.NO_PROXY ?? '',
-      });
-    } catch (error) {
-      const given = env.https_proxy ?? env.HTTPS_PROXY ?? env.http_proxy ?? env.HTTP_PROXY ?? '';
-      throw new Error(`HTTP_PROXY or HTTPS_PROXY has to be a URL such as http://proxy:3128, not ${given}.`, {
-        cause: error,
-      });
+      return (this.#agent ??= new EnvHttpProxyAgent({ httpProxy, httpsProxy, noProxy }));
+    } catch (cause) {
+      const given = httpsProxy || httpProxy;
+      const message = `HTTP_PROXY or HTTPS_PROXY has to be a URL such as http://proxy:3128, not ${given}`;
+      throw new Error(message, { cause });
     }
   }
 
@@ -63,14 +75,15 @@ export class Downloads implements AsyncDisposable {
    * @throws Error that names the address and what is wrong; what has arrived stays for the next attempt
    */
   async file(url: string, path: string): Promise<void> {
-    for (;;) {
+    for (let attempt = 1; ; attempt++) {
       const before = await sizeOf(path);
       try {
         await this.#append(url, path, before);
         return;
       } catch (error) {
         // A connection that breaks is taken up again as long as each one brings something.
-        if ((await sizeOf(path)) <= before) throw error;
+        if (attempt >= this.#limits.attempts || (await sizeOf(path)) <= before) throw error;
+        await delay(this.#limits.pauseMilliseconds);
       }
     }
   }
@@ -101,6 +114,7 @@ export class Downloads implements AsyncDisposable {
     headers: Record<string, string>,
     begin: (response: Response) => Promise<Sink> | Sink,
   ): Promise<void> {
+    const dispatcher = this.#dispatcher();
     const { href, authorization } = withoutCredentials(url);
     const abort = new AbortController();
     const { firstByteMilliseconds, stallMilliseconds } = this.#limits;
@@ -109,7 +123,7 @@ export class Downloads implements AsyncDisposable {
     }, firstByteMilliseconds);
     try {
       const response = await fetch(href, {
-        dispatcher: this.#agent,
+        dispatcher,
         signal: abort.signal,
         headers: { 'accept-encoding': 'identity', ...authorization, ...headers },
       });
@@ -133,7 +147,7 @@ export class Downloads implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#agent.destroy();
+    await this.#agent?.destroy();
   }
 }
 

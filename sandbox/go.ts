@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdir, readFile, rename, rm } from 'node:fs/promises';
+import { totalmem } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { inflateRawSync } from 'node:zlib';
@@ -156,7 +157,17 @@ async function installToolchain(root: string, env: NodeJS.ProcessEnv, log: Log):
   await downloadFromProxy(`golang.org/toolchain/@v/${version}.zip`, zip, env, log);
   await rm(unpacked, { recursive: true, force: true });
   try {
-    const found = unpack(await readFile(zip), `golang.org/toolchain@${version}/`, unpacked);
+    const content = await readFile(zip);
+    let found: string;
+    try {
+      found = unpack(content, `golang.org/toolchain@${version}/`, unpacked);
+    } catch (cause) {
+      if ((cause as NodeJS.ErrnoException).syscall !== undefined) throw cause;
+      throw new Error(
+        `${version} of golang.org/toolchain isn't the zip of a module (a login page of a proxy?): ${(cause as Error).message}.`,
+        { cause },
+      );
+    }
     if (found !== sum)
       throw new Error(`${version} of golang.org/toolchain has the hash ${found} instead of ${sum}.`);
     await rename(unpacked, root);
@@ -200,15 +211,16 @@ async function downloadFromProxy(
 function unpack(zip: Buffer, prefix: string, folder: string): string {
   const lines: string[] = [];
   const end = zip.lastIndexOf('PK\x05\x06', undefined, 'latin1');
-  const count = end < 0 ? 0 : zip.readUInt16LE(end + 10);
-  for (let [index, at] = [0, end < 0 ? 0 : zip.readUInt32LE(end + 16)]; index < count; index++) {
+  if (end < 0) throw new Error('no directory of files');
+  const count = zip.readUInt16LE(end + 10);
+  for (let [index, at] = [0, zip.readUInt32LE(end + 16)]; index < count; index++) {
     const [method, size] = [zip.readUInt16LE(at + 10), zip.readUInt32LE(at + 20)];
     const [nameLength, header] = [zip.readUInt16LE(at + 28), zip.readUInt32LE(at + 42)];
     const name = zip.toString('utf8', at + 46, at + 46 + nameLength);
     at += 46 + nameLength + zip.readUInt16LE(at + 30) + zip.readUInt16LE(at + 32);
     const start = header + 30 + zip.readUInt16LE(header + 26) + zip.readUInt16LE(header + 28);
     const data = zip.subarray(start, start + size);
-    const content = method === 0 ? data : inflateRawSync(data);
+    const content = method === 0 ? data : inflateRawSync(data, { maxOutputLength: 256e6 });
     lines.push(`${createHash('sha256').update(content).digest('hex')}  ${name}\n`);
     if (!name.startsWith(prefix) || name.split('/').includes('..')) throw new Error(`A module with ${name}.`);
     const path = join(folder, name.slice(prefix.length));
@@ -257,8 +269,8 @@ async function runGoBuild(
   const linker = ['-ldflags', ['-s -w', ...stamps(module)].join(' ')];
   const build = spawn(go.command, ['build', ...flags, ...linker, '-o', `${output}/`, ...named], {
     cwd: module,
-    // No compiler of C is needed, and short-lived compilers collect less garbage.
-    env: { GOGC: '400', ...go.env, CGO_ENABLED: '0', GOTMPDIR: work },
+    // No compiler of C is needed, and with enough memory, short-lived compilers collect less garbage.
+    env: { ...(totalmem() >= 12e9 && { GOGC: '400' }), ...go.env, CGO_ENABLED: '0', GOTMPDIR: work },
     detached: true,
     stdio: ['ignore', 'ignore', 'pipe'],
   });
@@ -284,7 +296,9 @@ async function runGoBuild(
     });
     if (code !== 0) {
       const how = signal === null ? `exit code ${code ?? '?'}` : signal;
-      throw new Error(`go build failed (${how}):\n${seen.output.join('\n')}`);
+      const isKilled = signal === 'SIGKILL' || seen.output.some((line) => line.includes('signal: killed'));
+      const why = isKilled ? '; memory has probably run out' : '';
+      throw new Error(`go build failed (${how}${why}):\n${seen.output.join('\n')}`);
     }
   } finally {
     progress.stop();

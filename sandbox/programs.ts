@@ -65,6 +65,14 @@ export async function findPrograms<P extends Program>(
     }
   }
   const found = names.map((name) => [name, locate(name, folders) ?? join(cache, name)] as const);
+  const foreign = env.KUBEBUILDER_ASSETS ?? '';
+  const taken = found.flatMap(([name, path]) =>
+    foreign !== '' && path === join(foreign, name) ? [name] : [],
+  );
+  if (taken.length > 0) {
+    const tried = kubernetesVersion(sandboxFolder());
+    log(`${taken.join(', ')} from KUBEBUILDER_ASSETS (${foreign}); the sandbox is tried with ${tried}.`);
+  }
   return Object.fromEntries(found) as Record<P, string>;
 }
 

@@ -1,13 +1,15 @@
 import { constants } from 'node:fs';
-import { access, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { access, chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir, totalmem } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { downloadReleases } from '../../sandbox/download.js';
 import { platform, type Program } from '../../sandbox/go.js';
 import { findPrograms, programCache } from '../../sandbox/programs.js';
 import { waitFor } from '../../sandbox/wait.js';
 import { type Fault, Mirror, releasedFiles, releasePath, startProxy, sumPath } from '../support/mirror.js';
+
+vi.mock(import('node:os'), async (original) => ({ ...(await original()), totalmem: vi.fn(() => 16e9) }));
 
 const names = ['etcd', 'kube-apiserver', 'kubectl'] as const;
 const content = (name: string): Buffer => Buffer.from(`the program ${name}, of some bytes`);
@@ -115,12 +117,28 @@ describe.runIf(process.platform === 'linux')('releases', () => {
     const sha256 = { url: mirror.url + sumPath('kubectl') };
 
     expect(
-      await downloadReleases([{ ...release, sha256 }], { cache, env, log, stallMilliseconds: 50 }),
+      await downloadReleases([{ ...release, sha256 }], {
+        ...{ cache, env, log, stallMilliseconds: 50, pauseMilliseconds: 1 },
+      }),
     ).toEqual([]);
 
     expect(await readFile(join(cache, 'kubectl'))).toEqual(content('kubectl'));
     const path = releasePath('kubectl');
     expect(requestsOf(mirror, 'kubectl')).toEqual([path, `${path} bytes=10-`, `${path} bytes=20-`]);
+  });
+
+  test('of which the transfer breaks again and again are given up', async () => {
+    await using mirror = await startMirror();
+    mirror.faults.set(releasePath('kubectl'), Array<Fault>(9).fill({ cutAfter: 1, hold: arrival }));
+    const release = { program: 'kubectl', url: mirror.url + releasePath('kubectl'), sha256: '' };
+    const limits = { attempts: 3, pauseMilliseconds: 20 };
+    const started = performance.now();
+
+    const failures = await downloadReleases([release], { cache: programCache(env), env, log, ...limits });
+
+    expect(failures).toHaveLength(1);
+    expect(requestsOf(mirror, 'kubectl')).toHaveLength(3);
+    expect(performance.now() - started).toBeGreaterThan(35);
   });
 
   test('of which the transfer ends go on there in the next attempt', async () => {
@@ -155,7 +173,7 @@ describe.runIf(process.platform === 'linux')('releases', () => {
   test('come through a proxy, but for what NO_PROXY names', async () => {
     await using mirror = await startMirror();
     await using proxy = await startProxy();
-    Object.assign(env, { HTTP_PROXY: proxy.url, NO_PROXY: '127.0.0.1' });
+    Object.assign(env, { http_proxy: '', HTTP_PROXY: proxy.url, NO_PROXY: '127.0.0.1' });
     await findPrograms(['kubectl'], { env, log });
     expect(proxy.passed).toEqual([]);
 
@@ -206,7 +224,12 @@ describe.runIf(process.platform === 'linux')('releases', () => {
       'example.com',
       /RECONSTRUCT_DOWNLOAD_MIRROR=example\.com has to be the URL/,
     ],
-    ['HTTPS_PROXY', 'proxy', /has to be a URL such as .*, not proxy/],
+    [
+      'HTTPS_PROXY',
+      'proxy',
+      /has to be a URL such as .*, not proxy[^]*The Go toolchain cannot be downloaded/,
+    ],
+    ['http_proxy', 'socks4://proxy', /not socks4:\/\/proxy[^]*The Go toolchain cannot be downloaded/],
   ])('%s=%s is refused', async (name, value, message) => {
     env[name] = value;
     await expect(find()).rejects.toThrow(message);
@@ -234,10 +257,61 @@ describe('the Go toolchain', () => {
     expect(await readdir(join(home, 'cache', 'reconstruct', 'go'))).toEqual([]);
   });
 
+  test.each([
+    ['a page', '<html>Log in</html>'],
+    ['a broken zip', zipOf('a', Buffer.from('b')).subarray(40)],
+  ])('that turns out to be %s is refused with the likely cause', async (_, content) => {
+    const path = `/golang.org/toolchain/@v/v0.0.1-go1.26.8.${platform}.zip`;
+    await using proxy = await Mirror.start(new Map([[path, Buffer.from(content)]]));
+    env.GOPROXY = proxy.url;
+
+    await expect(findKubectl()).rejects.toThrow(/isn't the zip of a module \(a login page of a proxy\?\)/);
+  });
+
   test.each(['off', 'direct'])('is not to be had with GOPROXY=%s', async (value) => {
     env.GOPROXY = value;
     await expect(findKubectl()).rejects.toThrow(`GOPROXY=${value} names no proxy to download from`);
   });
+});
+
+describe('a build', () => {
+  const findKubectl = async (build: string): Promise<unknown> => {
+    await mkdir(env.PATH!);
+    const go = join(env.PATH!, 'go');
+    await writeFile(go, `#!/bin/sh\nif [ "$1" = env ]; then echo go1.26.8; exit; fi\n${build}\n`);
+    await chmod(go, 0o755);
+    return findPrograms(['kubectl'], { env: { ...env, RECONSTRUCT_DOWNLOAD_MIRROR: 'off' }, log });
+  };
+
+  test.each([
+    [16e9, 'GOGC=400'],
+    [8e9, 'GOGC=none'],
+  ])('on a machine with %d bytes of memory has %s', async (bytes, setting) => {
+    vi.mocked(totalmem).mockReturnValue(bytes);
+    await expect(findKubectl('echo "GOGC=${GOGC:-none}" >&2; exit 1')).rejects.toThrow(setting);
+  });
+
+  test.each(['kill -KILL $$', 'echo "compile: signal: killed" >&2; exit 1'])(
+    'that is killed names memory: %s',
+    async (build) => {
+      await expect(findKubectl(build)).rejects.toThrow(/go build failed \(.*; memory has probably run out\)/);
+    },
+  );
+});
+
+test('programs of KUBEBUILDER_ASSETS are named', async () => {
+  env.KUBEBUILDER_ASSETS = join(home, 'assets');
+  await mkdir(env.KUBEBUILDER_ASSETS);
+  for (const name of names) await writeFile(join(env.KUBEBUILDER_ASSETS, name), '', { mode: 0o755 });
+
+  await find();
+
+  const folder = env.KUBEBUILDER_ASSETS;
+  expect(lines).toEqual([
+    expect.stringMatching(
+      `^etcd, kube-apiserver, kubectl from KUBEBUILDER_ASSETS .${folder}.; the sandbox is tried with v1[.]`,
+    ),
+  ]);
 });
 
 /** A zip file with one file, which isn't compressed. */
