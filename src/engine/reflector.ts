@@ -74,6 +74,8 @@ export class Reflector {
   private pagesNext = false;
   /** Equal versions may be different objects, as after a restored backup or with another schema. */
   private doubtsVersions = false;
+  /** Lists after a silent watch that show changes it hasn't delivered, since a watch has delivered something. */
+  private missedChanges = 0;
   /** When the first list came that was older than what was delivered. */
   private olderSince: number | undefined;
 
@@ -253,6 +255,13 @@ export class Reflector {
       this.olderSince ??= now;
       if (now - this.olderSince < WATCH.lag) throw new WatchFailure('outdated');
     }
+    const isAfterSilence = this.error instanceof WatchFailure && this.error.kind === 'silentFromStart';
+    // Once may be a change between the watch and the list.
+    if (isAfterSilence && this.hasChanged(entries) && ++this.missedChanges === 2) {
+      const fields = { resource: scope.type.plural, watchNamespace: scope.namespace };
+      const hint = 'Check for a proxy between the operator and the API server that holds watch events back';
+      log.warn({ ...fields, hint }, 'watches deliver no events, so changes are found late, by lists');
+    }
     if (store.replace(entries, resourceVersion, scope.namespace)) {
       const fields = { resource: scope.type.plural, watchNamespace: scope.namespace, resourceVersion };
       log.warn(fields, 'the API server went back to an older state, as after a restored backup');
@@ -268,6 +277,14 @@ export class Reflector {
     this.meetDemands();
     metrics.listed(now - startedAt);
     this.props.onListed?.();
+  }
+
+  /** Reports whether a list has an object that the store lacks, or has in another version. */
+  private hasChanged(entries: CompleteList['entries']): boolean {
+    return entries.some(({ object: { metadata } }) => {
+      const known = this.props.store.get(objectKey(metadata.namespace, metadata.name));
+      return known?.object.metadata.resourceVersion !== metadata.resourceVersion;
+    });
   }
 
   private markSynced(): void {
@@ -296,6 +313,7 @@ export class Reflector {
     const { store, scope } = this.props;
     const { resourceVersion } = object.metadata;
     const order = compareResourceVersions(resourceVersion ?? '0', this.resumeVersion ?? '0');
+    this.missedChanges = 0;
     if (order >= 0) this.olderSince = undefined;
     if (type === 'BOOKMARK') {
       store.advance(resourceVersion, scope.namespace);
@@ -407,7 +425,7 @@ export class Reflector {
   private isOrdinary(error: Error): boolean {
     if (error instanceof ApiError) return error.storageInitializing && this.tries <= WATCH.initializingTries;
     if (!(error instanceof WatchFailure)) return false;
-    // It is said once, until it passes or counts.
+    // Logged once, until it is over or has lasted for too long.
     if (error.kind === 'outdated')
       return this.error instanceof WatchFailure && this.error.kind === 'outdated';
     // A server has no bookmark to send while its cache of the type is at the version where the watch began.
