@@ -63,18 +63,14 @@ export async function runApply(sources: readonly string[], options: ApplyOptions
 
 /** States of a pod that don't pass by themselves. */
 const LASTING: ReadonlySet<string> = new Set([
-  ...[
-    'Unschedulable',
-    'InvalidImageName',
-    'ErrImageNeverPull',
-    'ImageRunsAsRoot',
-    'CreateContainerConfigError',
-  ],
+  'Unschedulable',
+  'InvalidImageName',
+  'ErrImageNeverPull',
+  'ImageRunsAsRoot',
+  'CreateContainerConfigError',
 ]);
 /** Until then a state may be that of a pod that is about to be replaced, or a node may have room again. */
 const LASTING_MILLISECONDS = 60_000;
-/** Reasons of events by which an autoscaler announces a node for a pod. */
-const ANNOUNCED: ReadonlySet<string> = new Set(['TriggeredScaleUp', 'Nominated']);
 
 const FIRST_PAUSE_MILLISECONDS = 250;
 const MAX_PAUSE_MILLISECONDS = 2_000;
@@ -356,13 +352,9 @@ function treeOf({ given, operator }: Applied, { resources }: StatusDocument): Tr
 
 function lastingPods({ resource, word }: Tree): readonly PodStatus[] {
   if (!resource || word === 'Ready') return [];
-  const announced = resource.events.filter(({ reason }) => ANNOUNCED.has(reason));
   return resource.children
     .flatMap(({ pods }) => pods)
-    .filter(({ ready, state, name }) => {
-      const isAnnounced = announced.some(({ regarding }) => regarding.name === name);
-      return !ready && LASTING.has(state) && !isAnnounced;
-    });
+    .filter(({ ready, state, nodeAnnounced }) => !ready && LASTING.has(state) && !nodeAnnounced);
 }
 
 /** Returns lines on what isn't ready; on all of it, where that was reported before. */

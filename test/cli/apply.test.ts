@@ -199,7 +199,7 @@ describe('without an operator, a custom resource is', () => {
     [
       'given up after a minute of it',
       [],
-      /^AppService shop\/web isn't ready, and it won't be: a pod is Unschedulable for 60 s\n.*\n.*Unschedulable: no node takes the pod: Insufficient cpu$/,
+      /^AppService shop\/web isn't ready, and it won't be: a pod is Unschedulable for 60 s\n(?:.*\n)*.*Unschedulable: no node takes the pod: Insufficient cpu$/,
     ],
     ['waited for where a node is announced', ['TriggeredScaleUp'], undefined],
   ])('with a pod that no node takes, %s', async (_, reasons, expected) => {
@@ -213,19 +213,23 @@ describe('without an operator, a custom resource is', () => {
       controller: true,
     };
     const labels = { 'kosmos.io/appservice': 'web', 'pod-template-hash': '1' };
-    const pod = anObject(
-      POD,
-      'web-1-a',
-      { uid: 'uid-p', labels, ownerReferences: [owner] },
-      {
-        status: { phase: 'Pending', conditions: [scheduled] },
-      },
+    // More than the events that are shown.
+    const pods = ['a', 'b', 'c', 'd', 'e'].map((id) =>
+      anObject(
+        POD,
+        `web-1-${id}`,
+        { uid: `uid-${id}`, labels, ownerReferences: [owner] },
+        { status: { phase: 'Pending', conditions: [scheduled] } },
+      ),
     );
-    const events = reasons.map((reason) =>
-      anObject(EVENT, 'e', {}, { reason, regarding: { kind: 'Pod', name: 'web-1-a', uid: 'uid-p' } }),
+    const events = pods.flatMap(({ kind, metadata: { name, uid } }) =>
+      ['FailedScheduling', ...reasons].map((reason) => {
+        const type = reason === 'FailedScheduling' ? 'Warning' : 'Normal';
+        return anObject(EVENT, `${name}-${reason}`, {}, { type, reason, regarding: { kind, name, uid } });
+      }),
     );
     const template = { spec: { selector: { matchLabels: { 'kosmos.io/appservice': 'web' } } } };
-    const server = serverOf({ ...deployment(0), ...template }, pod, ...events);
+    const server = serverOf({ ...deployment(0), ...template }, ...pods, ...events);
     const { outcome } = await waited(server, 70_000, undefined, 300_000);
     if (expected) expect(outcome()).toMatch(expected);
     else expect(outcome()).toBeUndefined();

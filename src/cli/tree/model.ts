@@ -94,6 +94,8 @@ export interface PodStatus extends ObjectStatus {
   readonly state: string;
   /** Why it is stuck. @default - it isn't */
   readonly message?: string;
+  /** An autoscaler has announced a node for it. @default false */
+  readonly nodeAnnounced?: boolean;
 }
 
 export interface EventStatus {
@@ -209,9 +211,18 @@ function jobWatcherFacts({ status }: AnyObject): Readonly<Record<string, string 
 }
 
 /** Returns the state of a child, with those of the pods that it has made. */
-function childStatus(child: AnyObject, pods: readonly AnyObject[]): ChildStatus {
+function childStatus(
+  child: AnyObject,
+  pods: readonly AnyObject[],
+  announced: ReadonlySet<string | undefined>,
+): ChildStatus {
   const { phase, message } = childReadiness(child);
-  const own = pods.filter((pod) => isPodOf(child, pod)).map(podStatus);
+  const own = pods
+    .filter((pod) => isPodOf(child, pod))
+    .map((pod) => ({
+      ...podStatus(pod),
+      ...(announced.has(pod.metadata.uid) && { nodeAnnounced: true }),
+    }));
   return { ...objectStatus(child), phase, message, pods: own.sort((a, b) => (a.name < b.name ? -1 : 1)) };
 }
 
@@ -276,6 +287,9 @@ interface Event extends AnyObject {
   readonly deprecatedCount?: number;
   readonly deprecatedLastTimestamp?: string | null;
 }
+
+/** Reasons of events by which an autoscaler announces a node for a pod. */
+const ANNOUNCED: ReadonlySet<string> = new Set(['TriggeredScaleUp', 'Nominated']);
 
 const MAX_EVENTS = 5;
 
@@ -485,8 +499,11 @@ async function resourceStatus(
   const selectors = new Set(objects.flatMap((child) => podSelector(child, own) ?? []));
   const podLists = await Promise.all([...selectors].map((selector) => listed(podType, selector)));
   const pods = podLists.flat().filter(({ metadata }) => metadata.namespace === namespace);
-  const children = objects.map((child) => childStatus(child, pods));
-  const events = eventsOf(uid, children, await listed(eventType));
+  const allEvents: readonly Event[] = await listed(eventType);
+  const announcing = allEvents.filter(({ reason = '' }) => ANNOUNCED.has(reason));
+  const announced = new Set(announcing.map(({ regarding }) => regarding?.uid));
+  const children = objects.map((child) => childStatus(child, pods, announced));
+  const events = eventsOf(uid, children, allEvents);
 
   const optional = new Map<ResourceType, boolean>(types.map((type) => [type, type.optional ?? false]));
   const isUnserved = ({ type, error }: Missed): boolean => optional.has(type) && error.kindNotServed;
