@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { repoFolder } from '../../sandbox/paths.js';
 import { CliError } from '../../src/cli/exit.js';
+import { withKind } from '../../src/cli/init/project.js';
 import { ownDependency, readChildren, readNames } from '../../src/cli/init/options.js';
 import { folderWith } from '../synth/fixtures.js';
 
@@ -62,6 +63,31 @@ describe('names', () => {
     );
     expect([...taken]).toEqual(expect.arrayContaining(['ApiObject', 'Construct']));
     for (const name of taken) expect(() => readNames('shop', undefined, name!)).toThrow('choose another');
+  });
+});
+
+describe('a kind that is added to a configuration', () => {
+  const names = readNames('shop');
+  const line = "import { kind as shopKind } from './src/shop/kind.ts';\n";
+
+  test('comes behind the imports and in the list, not in a comment, and a leading #! stays first', () => {
+    const before = '// As in kinds: [a]\n/**\n * kinds: [],\n */\n';
+    const list = (kinds: string): string => `${before}export default {\n  kinds: [${kinds}],\n};\n`;
+    expect(withKind(`#!/usr/bin/env node\n${list('a')}`, names).text).toBe(
+      `#!/usr/bin/env node\n${line}${list('a, shopKind')}`,
+    );
+    expect(withKind(`import { a } from './a.ts';\n${list('\n    a,\n  ')}`, names).text).toBe(
+      `import { a } from './a.ts';\n${line}${list('a, shopKind')}`,
+    );
+  });
+
+  test.each([
+    'export default { kinds: all };\n',
+    '// kinds: [a]\nexport default { kinds: all };\n',
+    'export default { kinds: all }; // not kinds: [a]\n',
+    'const others = { kinds: [a] };\nexport default { kinds: [b] };\n',
+  ])('is left to the author in %j', (config) => {
+    expect(withKind(config, names)).toEqual({ line: line.trimEnd() });
   });
 });
 

@@ -108,17 +108,20 @@ async function addKind(name: string, options: InitOptions): Promise<void> {
   });
 }
 
-/** Returns the line that imports a kind, and a configuration with it; no text where its list isn't one of names alone. */
-function withKind(config: string, names: Names): { readonly line: string; readonly text?: string } {
+/** As in `  kinds: [webKind]`, not behind the beginning of a comment. */
+const KINDS = /^(?![ \t]*\*)((?:(?!\/[/*]).)*?\b)kinds: \[([\w$\s,]*)\]/gm;
+
+/** Returns the line that imports a kind, and a configuration with it; no text unless it has one list of names alone. */
+export function withKind(config: string, names: Names): { readonly line: string; readonly text?: string } {
   const line = `import { kind as ${constantOf(names)} } from './src/${names.file}/kind.ts';`;
-  const [list, listed = ''] = /\bkinds: \[([\w$\s,]*)\]/.exec(config) ?? [];
-  if (list === undefined) return { line };
+  const [list, another] = config.matchAll(KINDS);
+  if (!list || another) return { line };
+  const [whole, before = '', listed = ''] = list;
   const items = [...listed.split(',').map((item) => item.trim()), constantOf(names)].filter(Boolean);
-  const last = [...config.matchAll(/^import\b[^;]*;\n/gm)].at(-1);
+  const edited = `${config.slice(0, list.index)}${before}kinds: [${items.join(', ')}]${config.slice(list.index + whole.length)}`;
+  const last = [...edited.matchAll(/^#!.*\r?\n|^import\b[^;]*;\r?\n/gm)].at(-1);
   const end = last ? last.index + last[0].length : 0;
-  const whole = `${config.slice(0, end)}${line}\n${config.slice(end)}`;
-  const text = whole.replace(list, () => `kinds: [${items.join(', ')}]`);
-  return { line, text };
+  return { line, text: `${edited.slice(0, end)}${line}\n${edited.slice(end)}` };
 }
 
 /** As in `guestBookKind`. */
