@@ -212,7 +212,7 @@ async function targets(word: string, line: CommandLine): Promise<string[]> {
 
 async function kindsOf({ options }: CommandLine): Promise<Kind[]> {
   const { config, kinds } = options;
-  return (await import('./config.js')).loadKinds({ config, kinds: kinds?.split(',') });
+  return (await import('./config.js')).loadKinds({ config, kinds: kinds?.split(','), locate: false });
 }
 
 const NAMESPACES = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false };

@@ -36,6 +36,8 @@ interface LoadKindsOptions {
   readonly kinds?: readonly string[] | undefined;
   /** @default - the kinds that come with the command */
   readonly builtIn?: readonly Kind[];
+  /** Runs the configuration again where only Node itself shows the place of a mistake. @default true */
+  readonly locate?: boolean;
 }
 
 /**
@@ -43,11 +45,16 @@ interface LoadKindsOptions {
  * them.
  * @throws CliError with exit code 2 when the configuration can't be used or a name is unknown
  */
-export async function loadKinds({ config, kinds: names, builtIn }: LoadKindsOptions): Promise<Kind[]> {
+export async function loadKinds({
+  config,
+  kinds: names,
+  builtIn,
+  locate,
+}: LoadKindsOptions): Promise<Kind[]> {
   // Loaded here, so that `--help` loads no kind.
   const own = builtIn ?? (await import('../kinds/index.js')).builtInKinds;
   const file = config ?? CONFIG_FILE;
-  const loaded = config !== undefined || existsSync(file) ? await loadConfig(file) : {};
+  const loaded = config !== undefined || existsSync(file) ? await loadConfig(file, locate) : {};
   const requested = Object.entries(kindsOnRequest).filter(([name]) =>
     names?.some((each) => each.toLowerCase() === name),
   );
@@ -70,9 +77,9 @@ function unusable(file: string, why: string): CliError {
   return new CliError(`${file}: ${why}`, 2);
 }
 
-async function loadConfig(file: string): Promise<Config> {
+async function loadConfig(file: string, locate = true): Promise<Config> {
   if (!existsSync(file)) throw unusable(file, 'there is no such file; check the path given to --config');
-  const { default: config } = await imported(file);
+  const { default: config } = await imported(file, locate);
   const example = 'write `export default { kinds: [defineKind({ ... })] }`';
   if (!isMap(config)) throw unusable(file, `its default export is ${shown(config)}; ${example}`);
   const { kinds = [], builtIn, ...others } = config;
@@ -96,7 +103,7 @@ async function loadConfig(file: string): Promise<Config> {
 const LONGEST_LOAD_MILLISECONDS = 60_000;
 
 /** Imports a module of the author. @throws CliError with the place of a mistake, also of an `await` that never ends */
-async function imported(file: string): Promise<{ readonly default?: unknown }> {
+async function imported(file: string, locate: boolean): Promise<{ readonly default?: unknown }> {
   const { promise: unending, resolve: give } = Promise.withResolvers<undefined>();
   const giveUp = (): void => {
     give(undefined);
@@ -109,7 +116,7 @@ async function imported(file: string): Promise<{ readonly default?: unknown }> {
     const loaded = await Promise.race([loading, unending]);
     if (loaded) return loaded;
   } catch (error) {
-    const isPlaceless = error instanceof SyntaxError && originOf(error) === undefined;
+    const isPlaceless = locate && error instanceof SyntaxError && originOf(error) === undefined;
     const place = isPlaceless ? placeByNode(file) : '';
     const named = error instanceof SyntaxError ? `${error.name}: ` : '';
     throw unusable(file, `can't be loaded: ${named}${describeThrown(error)}${place}${remedyFor(error)}`);
@@ -118,7 +125,7 @@ async function imported(file: string): Promise<{ readonly default?: unknown }> {
     process.off('beforeExit', giveUp);
   }
   const what = 'an await outside of any function, in it or in what it imports, never ends';
-  throw unusable(file, `can't be loaded: ${what}${placeByNode(file)}`);
+  throw unusable(file, `can't be loaded: ${what}${locate ? placeByNode(file) : ''}`);
 }
 
 /** Returns the place that Node prints only where it runs the module itself. */

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, expect, test } from 'vitest';
@@ -77,6 +78,27 @@ test.each<[text: string, expected: string | RegExp]>([
   expect(message.startsWith(`${config}: `)).toBe(true);
   expect(message).toMatch(expected);
 });
+
+test.each([
+  [undefined, 2],
+  [false, 1],
+])(
+  'with locate %j, a mistake without a place runs the configuration so many times: %i',
+  async (locate, runs) => {
+    const folder = folderWith({
+      'c.mjs':
+        "import { appendFileSync } from 'node:fs'; appendFileSync(new URL('runs', import.meta.url), '.');" +
+        "throw Object.assign(new SyntaxError('}'), { stack: '' });",
+    });
+    const loading = loadKinds({
+      builtIn: [],
+      config: join(folder, 'c.mjs'),
+      ...(locate === false && { locate }),
+    });
+    expect(await messageOf(loading)).toContain("can't be loaded: SyntaxError: }");
+    expect(readFileSync(join(folder, 'runs'), 'utf8')).toHaveLength(runs);
+  },
+);
 
 test('a definition that cannot work is reported with its line', async () => {
   const defineCrd = pathToFileURL(join(import.meta.dirname, '../../src/contract/define-crd.ts')).href;
