@@ -24,7 +24,7 @@ class DryRunOption extends Option {
 /** Spellings of others, which mean one of ours. */
 const ALIASES: Readonly<Record<string, string>> = { '--health-probe-bind-address': '--health-bind-address' };
 
-/** Command whose switches may be written as programs in Go take them: `--wait=false`, `--dry-run=server`, `-v=6`. */
+/** Command whose switches may be written as programs in Go take them: `--wait=false`, `--dry-run=server`, `-v 6`. */
 class Command extends Commander {
   override createCommand(name?: string): Command {
     return new Command(name);
@@ -34,15 +34,16 @@ class Command extends Commander {
     const end = args.indexOf('--');
     const known = end < 0 ? args : args.slice(0, end);
     return super.parseOptions([
-      ...known.flatMap((arg) => this.ownSpelling(arg)),
+      ...known.flatMap((arg, index) => this.ownSpelling(arg, known[index - 1])),
       ...args.slice(known.length),
     ]);
   }
 
-  private ownSpelling(arg: string): string[] {
+  private ownSpelling(arg: string, before = ''): string[] {
     const has = (flag: string): boolean =>
       this.options.some(({ long, short }) => [long, short].includes(flag));
     if (/^-v=?\d+$/.test(arg) && has('-v')) return ['-v'];
+    if (/^\d$/.test(arg) && before === '-v' && has('-v')) return [];
     const [, flag = arg, value] = /^(--[^=]+)=(.*)$/s.exec(arg) ?? [];
     const alias = ALIASES[flag];
     if (alias !== undefined && has(alias)) return [alias + arg.slice(flag.length)];

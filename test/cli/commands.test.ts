@@ -111,6 +111,12 @@ describe('switches and names as other programs have them', () => {
   });
 });
 
+it('the number of kubectl behind -v is no file', () => {
+  const command = program().commands.find((each) => each.name() === 'apply')!;
+  command.action(() => undefined).parse(['-v', '6', 'a.yaml', '7'], { from: 'user' });
+  expect([command.opts(), command.args]).toMatchObject([{ verbose: true }, ['a.yaml', '7']]);
+});
+
 describe('the environment of run', () => {
   it('gives what the command line does not, and is validated alike; a variable that is empty is none', () => {
     vi.stubEnv('RECONSTRUCT_WORKERS', '4');
