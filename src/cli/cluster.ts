@@ -273,8 +273,10 @@ export class ClusterClient implements Cluster {
         await unlessMissing(`Delete ${type.kind} ${key}`, this.api.delete(type, seen, propagation, dryRun));
         return;
       } catch (error) {
-        const changed = error instanceof OperatorError && error.reason === 'Conflict';
-        if (!changed || attempt === DELETE_TRIES) throw error;
+        if (!(error instanceof OperatorError)) throw error;
+        // A webhook without dry runs can't be asked.
+        if (dryRun && error.cause instanceof ApiError && error.cause.dryRunUnsupported) return;
+        if (error.reason !== 'Conflict' || attempt === DELETE_TRIES) throw error;
       }
     }
   }

@@ -149,6 +149,16 @@ test('a list of metadata asks for nothing else, so that no Secret is read', asyn
   expect(asked[0]?.accept).toBe('application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1');
 });
 
+test('a webhook without dry runs keeps no object from what would be deleted', async () => {
+  const pods = { apiVersion: 'v1', kind: 'Pod', plural: 'pods', namespaced: true };
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { namespace: 'a', name: 'a', uid: 'u' } };
+  const refusal = failure(400, 'BadRequest', 'admission webhook "a.b" does not support dry run');
+  const transport = transportThat(({ method }) => (method === 'GET' ? { status: 200, body: pod } : refusal));
+  const client = new ClusterClient(transport);
+  await client.delete(pods, pod, 'Background', true);
+  await expect(client.delete(pods, pod, 'Background')).rejects.toThrow('does not support dry run');
+});
+
 const served = ['v1 Pod', 'a.io/v1 A', 'a.io/v1 B', 'a.io/v1beta1 Old'];
 
 describe('namespacedTypes', () => {
