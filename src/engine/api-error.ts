@@ -11,6 +11,7 @@ export interface ApiStatus {
   readonly code?: number;
   readonly reason?: string;
   readonly message?: string;
+  readonly metadata?: { readonly continue?: string };
   readonly details?: {
     readonly kind?: string;
     readonly retryAfterSeconds?: number;

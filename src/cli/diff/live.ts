@@ -61,7 +61,7 @@ export interface LiveOutcome {
   /** Custom resources that were compared, by kind. */
   readonly compared: Readonly<Record<string, number>>;
   readonly counts: Readonly<Partial<Record<PreviewAction, number>>>;
-  /** The gravest come first. */
+  /** The most severe first. */
   readonly changes: readonly SameChange[];
   /** Further changes, where too many differ. */
   readonly others: number;
@@ -133,7 +133,14 @@ async function* windowsOf(
   const scope = scopeOf({ type, namespace, selector, name });
   const isTogether = !('each' in kind.rendering);
   for (let token: string | undefined, isFirst = true; isFirst || token !== undefined; isFirst = false) {
-    const asking = isTogether ? api.listAll(scope).then((items) => ({ items })) : api.list(scope, token);
+    const asking = isTogether
+      ? api.listAll(scope).then((items) => ({ items }))
+      : api.list(scope, token).catch((error: unknown) => {
+          // Too much time has passed since the first page; the rest can be had as it is now.
+          const next = error instanceof ApiError && error.expired && error.status.metadata?.continue;
+          if (!next) throw error;
+          return api.list(scope, next);
+        });
     const {
       items,
       continueToken,
@@ -202,7 +209,7 @@ async function previewLive(
 const MOST_CHANGES = 1_000;
 const EXAMPLES = 3;
 
-/** Those whose consequences are graver come first. */
+/** The most severe first. */
 const ORDER: readonly PreviewAction[] = [
   ...(['failed', 'skipped', 'recreated', 'deleted', 'created', 'changed', 'unchanged'] as const),
 ];

@@ -43,7 +43,7 @@ export const NONE = 'no changes';
 /** How many values of a change are shown in lines. */
 const MOST_LINES = 8;
 
-/** Renders what the same change would do to many: the gravest first, then what is kept in full. */
+/** Renders what the same change would do to many: the most severe first, then what is kept in full. */
 export function liveText(outcome: LiveOutcome, paintAny: Paint): string {
   const paint: Paint = (color, text) => paintAny(color, plain(text));
   const { compared, counts, changes, others, kept } = outcome;

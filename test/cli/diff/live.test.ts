@@ -130,11 +130,37 @@ test('where no operator looks, nothing is compared, and each namespace is named 
 });
 
 test('a kind that is not installed is left out, but not where it is the only one', async () => {
+  const other = widgetKind({ kind: 'Globe', scope: 'Cluster' });
+  const server = new StoredServer();
+  stored(server, 'web');
+  server.refused.set('globes', failure(404, undefined, '404 page not found'));
+  expect((await compared(server, '', { targets: targetsOf([], [other, kind]) })).compared).toEqual({
+    Widget: 1,
+  });
   const none = new StoredServer([], () => failure(404, undefined, '404 page not found'));
   await expect(compared(none)).rejects.toMatchObject({
     exitCode: 3,
     message: expect.stringContaining("isn't installed") as string,
   });
+});
+
+test('pages go on as of now where their version is too old', async () => {
+  const pages: (string | undefined)[] = [];
+  const server = new StoredServer([], ({ method, path, query }, { objects }) => {
+    if (method !== 'GET' || !path.endsWith('/widgets')) return undefined;
+    pages.push(query?.continue);
+    const items = [...objects.values()].filter(({ metadata: { name }, ...each }) => {
+      return each.kind === 'Widget' && (name === 'api') === (query?.continue === undefined);
+    });
+    const expired = failure(410, 'Expired', 'The provided continue parameter is too old');
+    if (query?.continue === 'old')
+      return { ...expired, body: { ...expired.body, metadata: { continue: 'now' } } };
+    const next = query?.continue === undefined && { continue: 'old', remainingItemCount: 1 };
+    return { status: 200, body: { metadata: { resourceVersion: '100', ...next }, items } };
+  });
+  for (const name of ['api', 'web']) stored(server, name);
+  expect(await compared(server)).toMatchObject({ compared: { Widget: 2 }, counts: { changed: 2 } });
+  expect(pages).toEqual([undefined, 'old', 'now']);
 });
 
 test('an object that has lost its label is found by its name', async () => {
