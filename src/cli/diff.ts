@@ -10,9 +10,10 @@ import { compareLive } from './diff/live.js';
 import { documentOf, liveJson, liveText, NONE, textOf } from './diff/text.js';
 import { CliError } from './exit.js';
 import { operatorContext } from './operators.js';
-import { documentText, paint, print, printError, showProgress, warn } from './output.js';
+import { paint, print, printError, showProgress, warn } from './output.js';
 import { policyOf, policyParser } from './policy-file.js';
 import { meansKind, targetsOf } from './targets.js';
+import { documentText } from './tree/text.js';
 
 interface DiffOptions extends SharedOptions {
   readonly output: 'text' | 'json' | 'yaml';

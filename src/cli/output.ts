@@ -1,7 +1,6 @@
 import { createInterface } from 'node:readline';
 import { styleText } from 'node:util';
 import { isMap } from '../contract/object.js';
-import { writeYaml } from '../contract/yaml.js';
 import type { FolderChanges } from '../synth/folder.js';
 
 /** Writes to standard output. A reader may stop early, as `head` does; that is no failure. */
@@ -67,11 +66,6 @@ export function plainAll<T>(data: T): T {
     return Object.fromEntries(Object.entries(value).map(([name, each]) => [plain(name), plained(each)]));
   };
   return plained(data) as T;
-}
-
-/** Renders a document for programs. */
-export function documentText(document: object, format: 'json' | 'yaml'): string {
-  return format === 'json' ? `${JSON.stringify(document, undefined, 2)}\n` : writeYaml(document);
 }
 
 const PROGRESS_AFTER_MILLISECONDS = 2_000;

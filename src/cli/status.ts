@@ -5,12 +5,12 @@ import { withCluster } from './cluster.js';
 import type { SharedOptions } from './commands.js';
 import { loadKinds } from './config.js';
 import { CliError, untilInterrupted } from './exit.js';
-import { documentText, paint, print } from './output.js';
+import { paint, print } from './output.js';
 import { noSuchResource, targetsOf } from './targets.js';
 import type { KindTarget } from './targets.js';
 import { follow, lister, look } from './tree/model.js';
 import type { List, ResourceStatus } from './tree/model.js';
-import { noneOf, textOf, watchText } from './tree/text.js';
+import { documentText, noneOf, textOf, watchText } from './tree/text.js';
 
 interface StatusOptions extends SharedOptions {
   readonly output: 'text' | 'wide' | 'json' | 'yaml' | 'name';

@@ -202,8 +202,12 @@ export class Api {
     const preconditions = { uid, resourceVersion };
     const { body } = await this.onObject('Delete', type, objectKey(namespace, name), {
       method: 'DELETE',
-      ...(dryRun && { query: { dryRun: 'All' } }),
-      body: { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy, preconditions },
+      // Options in the query don't count beside a body.
+      // https://github.com/kubernetes/apiserver/blob/v0.36.3/pkg/endpoints/handlers/delete.go (`DeleteResource`)
+      body: {
+        ...{ apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy, preconditions },
+        ...(dryRun && { dryRun: ['All'] }),
+      },
     });
     const answer = body as AnyObject;
     // Some types answer with what is gone already, others with a Status.

@@ -158,7 +158,7 @@ describe("what can't be answered ends with exit code 3", () => {
     const found = await differ.of([{ ...app('x', web), metadata: { name: 'x', namespace: 'default' } }]);
     expect(found).toMatchObject({ code: 3, stdout: '' });
     expect(found.stderr).toMatch(
-      /^The cluster refuses: .*cannot get resource "appservices".*credentials.*\n$/,
+      /^The cluster refuses: .*cannot get resource "appservices".*ask an admin to give .* that right; "kubectl auth can-i get .*\n$/,
     );
   });
 });

@@ -446,7 +446,7 @@ test('what stands in the way is reported in one line, and then nothing is writte
     /^3 streamingress\S* needs rights in the namespace none, which isn't there: create it, .*--kinds\n$/,
   );
   expect(await line(['install', '--apply', '--kinds', 'appservice'], own.sandbox.kubeconfig(nobody))).toMatch(
-    /^3 .*forbidden.*; use credentials that have that right, such as those of cluster-admin\n$/,
+    /^3 .*forbidden.*; ask an admin to give operator-52 that right; "kubectl auth can-i list .*\n$/,
   );
 
   const role = { type: rbac('ClusterRole'), name: `reconstruct:${home}` };

@@ -1,6 +1,7 @@
 import { rfc3339Seconds } from '../../contract/conditions.js';
 import { describeRef } from '../../contract/object.js';
 import type { Kind } from '../../contract/kind.js';
+import { writeYaml } from '../../contract/yaml.js';
 import { plain, plainAll } from '../output.js';
 import type { Color, Paint } from '../output.js';
 import type {
@@ -11,6 +12,11 @@ import type {
   ResourceStatus,
   StatusDocument,
 } from './model.js';
+
+/** Renders a document for programs. */
+export function documentText(document: object, format: 'json' | 'yaml'): string {
+  return format === 'json' ? `${JSON.stringify(document, undefined, 2)}\n` : writeYaml(document);
+}
 
 interface TextProps {
   readonly now: Date;

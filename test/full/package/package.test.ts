@@ -113,7 +113,7 @@ test('it holds what can be reached from its entries, the CRDs, what the sandbox 
     ...globSync('crds/{,optional/}*.yaml', { cwd: root }),
     ...['sandbox/go.mod', 'sandbox/go.sum', 'sandbox/watchdog.mjs'],
     ...globSync('sandbox/stages/*', { cwd: root }),
-    ...globSync('templates/init/{*,*/*}.*', { cwd: root }),
+    ...globSync('templates/init/{*,*/*,*/*/*}.*', { cwd: root }),
     ...['Dockerfile', 'dockerignore', 'gitignore', 'npmrc'].map((file) => `templates/init/${file}`),
   ];
   expect(packed).toEqual(expect.arrayContaining(wanted));
@@ -413,7 +413,7 @@ describe('a command ends with', () => {
               message: 'web not found',
               code: 404,
               items: [],
-              metadata: {},
+              metadata: { resourceVersion: '1' },
             };
       const isFound = request.url === '/version' || /deployments\?/.test(request.url ?? '');
       if (isRead) response.writeHead(isFound ? 200 : 404).end(JSON.stringify(body));
