@@ -253,7 +253,11 @@ export async function buildPrograms(options: BuildOptions): Promise<void> {
   const { programs, output, work, log } = options;
   await Promise.all([mkdir(output, { recursive: true }), mkdir(work, { recursive: true })]);
   const go = await findGo(options);
-  log(`Building ${programs.join(', ')} with Go, once; it takes minutes.`);
+  const size = programs.includes('kube-apiserver') ? ': some 2,800 packages' : '';
+  log(
+    `Building ${programs.join(', ')} with Go, once${size}. It takes minutes, unless RECONSTRUCT_CONTROL_PLANE ` +
+      'names a folder that has them.',
+  );
   await runGoBuild(go, options);
   // By its package, the file of etcd is called `server`.
   if (programs.includes('etcd')) await rename(join(output, 'server'), join(output, 'etcd'));

@@ -97,7 +97,8 @@ export class Figures {
       limitOf(row, ours),
     ]);
     const kept = `${rows.length - lines.length} more figures have to be 0, and are: wrong statuses, needless requests and writes.`;
-    return `${table([['', ours, 'bar'], ...texts])}\n\n${kept}`;
+    const why = 'Why bars are missed: [README.md](README.md#missed-bars).';
+    return `${table([['', ours, 'bar'], ...texts])}\n\n${kept} ${why}`;
   }
 
   /** Returns all figures: a table for each phase, a column for each operator. */
