@@ -233,7 +233,7 @@ export async function downloadReleases(
   return summaryOf(failures);
 }
 
-/** What is wrong with a whole site is said once. */
+/** Returns the reasons, a failure of a whole site once. */
 function summaryOf(failures: readonly Error[]): string[] {
   const summaries = failures.map((failure) =>
     failure instanceof DownloadError ? failure.summary : failure.message,

@@ -140,7 +140,7 @@ export async function versionOf(
 const UNTRUSTED =
   /^(?:ERR_TLS_CERT_\w+|CERT_\w+|\w*SELF_SIGNED_CERT\w*|UNABLE_TO_(?:GET_ISSUER_CERT|VERIFY_LEAF)\w*)$/;
 
-/** Of several addresses that were tried, the first says why. */
+/** Returns the first reason where several addresses were tried. */
 function firstCause(error: unknown): string {
   return messageOf(error instanceof AggregateError ? (error.errors[0] ?? error) : error);
 }

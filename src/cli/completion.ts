@@ -107,7 +107,7 @@ export async function printCompletions(
   process.exit(0);
 }
 
-/** What the command line says so far. */
+/** The command, arguments and options that are typed so far. */
 interface CommandLine {
   readonly command: Command;
   /** Arguments that are complete. */
@@ -188,7 +188,9 @@ async function namesFor(of: Option | Argument, word: string, line: CommandLine):
   if (attribute === 'context')
     return starting((await import('../engine/kubeconfig.js')).contextsOf(line.options));
   if (attribute === 'kinds') return starting((await kindsOf(line)).map(({ name }) => name));
-  return /namespaces?$/i.test(attribute) ? starting(await listed(NAMESPACES, line)) : [];
+  return /namespaces?$/i.test(attribute)
+    ? starting(await listed((await import('../install/cluster.js')).namespaceType, line))
+    : [];
 }
 
 /** Kinds, and after a kind the names of its custom resources. */
@@ -214,8 +216,6 @@ async function kindsOf({ options }: CommandLine): Promise<Kind[]> {
   const { config, kinds } = options;
   return (await import('./config.js')).loadKinds({ config, kinds: kinds?.split(','), locate: false });
 }
-
-const NAMESPACES = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false };
 
 /** Returns the names of live objects; of all namespaces, each once. */
 async function listed(type: ResourceType, line: CommandLine): Promise<string[]> {

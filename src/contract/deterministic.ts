@@ -95,8 +95,8 @@ function notDeterministic(what: string, more = ''): OperatorError {
 }
 
 /**
- * Constructs that surely come to an end: those of this project. Others are rendered under a limit, which costs a quarter of a
- * millisecond each time.
+ * Constructs that are rendered without a limit of time: those of this project. The limit costs a quarter of a millisecond each
+ * time.
  */
 export const ENDING = new WeakSet<KindConstruct<never>>();
 

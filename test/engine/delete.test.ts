@@ -3,6 +3,7 @@ import type { ChangeSet } from '../../src/contract/change.js';
 import type { Plan } from '../../src/contract/controller.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import type { SweepStep } from '../../src/contract/sweep.js';
+import { Api } from '../../src/engine/api.js';
 import { carryOut } from '../../src/engine/carry-out.js';
 import { newBench, plan } from './support/bench.js';
 import type { Bench } from './support/bench.js';
@@ -42,6 +43,15 @@ const deletes = ({ server }: { server: FakeApiServer }): string[] =>
   server.requests
     .filter(({ method }) => method === 'DELETE')
     .map(({ path }) => path.replace('/api/v1/namespaces/', ''));
+
+it('deletes nothing in a dry run', async () => {
+  const { server, seen } = setup('a');
+
+  await new Api(server).delete(CONFIG_MAP, seen[0]!, 'Background', true);
+  expect(server.get(CONFIG_MAP, 'shop/a')).toBeDefined();
+  await new Api(server).delete(CONFIG_MAP, seen[0]!, 'Background');
+  expect(server.get(CONFIG_MAP, 'shop/a')).toBeUndefined();
+});
 
 describe('What others own', () => {
   it('is read and left where it has changed, which is no failure', async () => {

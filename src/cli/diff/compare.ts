@@ -22,6 +22,7 @@ export interface Outcome {
   readonly objects: readonly ObjectPreview[];
   readonly explanations: readonly Explanation[];
 }
+
 export interface CompareProps {
   readonly sources: readonly string[];
   readonly recursive: boolean;
@@ -201,6 +202,7 @@ export function resourcePreview({ before, after }: Given): ObjectPreview {
   if (isDeepStrictEqual(visible(before), visible(after))) return { ...base, action: 'unchanged' };
   return { ...base, action: 'changed', before, after };
 }
+
 /** Reports whether anything would change, or would be refused. */
 export function differs({ objects, explanations }: Outcome): boolean {
   return objects.some(isDifference) || explanations.some((explanation) => explanation.differs);
@@ -209,6 +211,7 @@ export function differs({ objects, explanations }: Outcome): boolean {
 export function isDifference({ action, leaves }: ObjectPreview): boolean {
   return action !== 'unchanged' || leaves.length > 0;
 }
+
 /** Reasons that are due to the cluster or the credentials, and not to what was given. */
 const OF_CLUSTER: ReadonlySet<string> = new Set([
   ...['Forbidden', 'Unauthorized', 'Unreachable', 'ServerOverloaded', 'KindNotServed', 'NotFound'],

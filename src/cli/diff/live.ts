@@ -48,7 +48,7 @@ export interface SameChange {
   readonly rollout?: boolean;
   /** Why it can't be applied. */
   readonly reason?: string;
-  /** What the error of the first that was found says. */
+  /** Message of the first error that was found. */
   readonly message?: string;
   readonly count: number;
   /** Objects of the type that were compared. */
@@ -65,7 +65,7 @@ export interface LiveOutcome {
   readonly changes: readonly SameChange[];
   /** Further changes, where too many differ. */
   readonly others: number;
-  /** What is kept in full: of what was named, all. */
+  /** Objects in full: all of what was named, else the first that differ. */
   readonly kept: Outcome;
   /** An object for each reason of an error. */
   readonly errors: readonly ObjectPreview[];
@@ -211,7 +211,13 @@ const EXAMPLES = 3;
 
 /** The most severe first. */
 const ORDER: readonly PreviewAction[] = [
-  ...(['failed', 'skipped', 'recreated', 'deleted', 'created', 'changed', 'unchanged'] as const),
+  'failed',
+  'skipped',
+  'recreated',
+  'deleted',
+  'created',
+  'changed',
+  'unchanged',
 ];
 
 type Change = Omit<SameChange, 'count' | 'of' | 'examples'>;

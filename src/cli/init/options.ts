@@ -14,7 +14,7 @@ export function refuseUnless(isUsable: boolean, option: string, why: string): vo
 export const DEFAULT_GROUP = 'example.com';
 
 export interface Names {
-  /** Of its folder, its package and, by default, its image; of no use for a kind that is added to a project. */
+  /** Name of its folder, its package and, by default, its image. Unused where a kind is added to a project. */
   readonly project: string;
   readonly group: string;
   /** In PascalCase: the kind, and the class of its construct. */

@@ -86,7 +86,7 @@ async function addKind(name: string, options: InitOptions): Promise<void> {
   const isNew = !kinds.some((kind) => groupKind(kind.type) === type);
   refuseUnless(isNew, CONFIG_FILE, `it has a kind ${type} already`);
   const ofKind = filesBelow(TEMPLATE).filter((path) => path.includes('gizmo'));
-  const files = filledTemplate(ofKind, names, children, ownName());
+  const files = filledTemplate(ofKind, names, children);
   const places = [`src/${names.file}`, `samples/${names.file}.yaml`, `test/${names.file}`];
   const taken = places.filter((place) => existsSync(place)).join(', ');
   refuseUnless(taken === '', taken, 'in the way, and nothing is overwritten; give another name, or move it');
@@ -150,7 +150,7 @@ function projectFiles(
   { name: library, spec, tarball }: Dependency,
   earlier: Manifest | undefined,
 ): Files {
-  const files = filledTemplate(filesBelow(TEMPLATE), names, children, library, tarball !== undefined);
+  const files = filledTemplate(filesBelow(TEMPLATE), names, children, tarball !== undefined);
   const manifest = JSON.parse(String(files.get(MANIFEST))) as Manifest;
   files.set(MANIFEST, `${JSON.stringify(merged(manifest, { [library]: spec }, earlier), null, 2)}\n`);
   if (tarball) files.set(tarball.path, tarball.content);
@@ -162,7 +162,6 @@ function filledTemplate(
   paths: readonly string[],
   names: Names,
   children: readonly string[],
-  library: string,
   hasTarball = false,
 ): Map<string, string | Buffer> {
   const server = SERVERS.find((child) => children.includes(child));
@@ -191,8 +190,7 @@ function filledTemplate(
   const files = new Map<string, string | Buffer>();
   for (const path of paths) {
     const text = named(withoutOthers(readFileSync(join(TEMPLATE, path), 'utf8'), present));
-    const imported = text.replace(/(?<=from '|node_modules\/)reconstruct(?=['/])/g, library);
-    files.set(RENAMED[path] ?? named(path), imported);
+    files.set(RENAMED[path] ?? named(path), text);
   }
   return files;
 }

@@ -99,12 +99,14 @@ export class FakeApiServer implements Transport {
         return known ? { status: 200, body: known } : notFound(plural, key);
       case 'DELETE': {
         if (!known) return notFound(plural, key);
-        const { preconditions } = request.body as {
+        // Beside a body, the real one ignores the query.
+        const { preconditions, dryRun } = request.body as {
           preconditions: { uid?: string; resourceVersion?: string };
+          dryRun?: string[];
         };
         if (preconditions.resourceVersion !== known.metadata.resourceVersion)
           return failure(409, 'Conflict', 'Precondition failed: ResourceVersion in precondition');
-        this.remove(typeOf(known, plural), key);
+        if (!dryRun) this.remove(typeOf(known, plural), key);
         return { status: 200, body: { kind: 'Status', status: 'Success' } };
       }
       case 'POST':
