@@ -102,7 +102,7 @@ export function correctionEvent(changes: ChangeSet): EventProps | undefined {
   const notes = changes.flatMap(({ ref, action, drift }) => {
     if (action !== 'corrected' || !drift) return [];
     const who = drift.managers.join(', ') || 'another writer';
-    return [`${describeRef(ref)}: put back ${drift.fields.join(', ') || 'fields'}, changed by ${who}`];
+    return [`${describeRef(ref)}: corrected ${drift.fields.join(', ') || 'fields'}, changed by ${who}`];
   });
   if (notes.length === 0) return undefined;
   return { type: 'Normal', reason: 'DriftCorrected', action: 'Apply', note: notes.join('; ') };

@@ -170,8 +170,8 @@ export class MissingKind {
         retryMilliseconds: Math.round(delay),
       },
       isExpected
-        ? 'The kind is not installed; it is not needed, and will be used once it is there'
-        : 'The kind is not served, will look for it again',
+        ? 'the kind is not installed; it is not needed, and will be used once it is there'
+        : 'the kind is not served, will look for it again',
     );
     return delay;
   }

@@ -119,7 +119,7 @@ export class Elector implements Fence {
       await this.giveBack(held);
       log.info('released the lease');
     } catch (error) {
-      const message = 'The lease was not released, so others have to wait until it runs out';
+      const message = 'the lease was not released, so others have to wait until it runs out';
       log.warn({ error: messageOf(error) }, message);
     }
   }

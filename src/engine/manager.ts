@@ -206,7 +206,7 @@ export class Manager {
       log.info('stopping: finishing what is in flight');
       for (const { runner } of this.running) runner.stop();
       drain = this.clock.setTimer(DRAIN, () => {
-        const message = 'Still not finished: stopping all the same, the lease is not released';
+        const message = 'still not finished: stopping all the same, the lease is not released';
         log.warn({ seconds: DRAIN / 1000 }, message);
         for (const { runner } of this.running) void runner.interrupt();
         giveUp(false);

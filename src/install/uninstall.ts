@@ -109,7 +109,8 @@ async function remove(
     // All of a kind are judged alike, and there may be thousands.
     if (count(type) > MOST_LINES && dryRun) return;
     await cluster.delete(type, object, propagation, dryRun);
-    report(`${nameOf(object)} ${dryRun ? 'would be deleted' : 'deleted'}`);
+    const along = propagation === 'Foreground' ? ', with what it owns' : '';
+    report(`${nameOf(object)} ${dryRun ? 'would be deleted' : 'deleted'}${along}`);
   };
   const gone = async ({ type, object }: Installed): Promise<void> => {
     const isThere = async (): Promise<boolean> =>

@@ -410,7 +410,7 @@ function copyMap(map: object, path: string): Record<string, unknown> {
 
 /**
  * Renders a custom resource as the API server stores it, with the construct of its kind: for programs that have read it there.
- * Tests take `render` of `reconstruct/testing`, which judges the custom resource by its CRD and fills in the defaults.
+ * Tests take `render` of `cdk8s-reconstruct/testing`, which judges the custom resource by its CRD and fills in the defaults.
  *
  * Guarantees and errors are those of `render`: nothing of the custom resource is checked or filled in.
  */

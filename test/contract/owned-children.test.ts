@@ -346,7 +346,7 @@ describe('OwnedChildren, events', () => {
     [{ managers: [], fields: [] }, 'fields, changed by another writer'],
   ])('name the writer of %j', (drift, what) => {
     const [, correction] = planned().events;
-    const note = `Service shop/web: put back ${what}`;
+    const note = `Service shop/web: corrected ${what}`;
     const expected = { type: 'Normal', reason: 'DriftCorrected', action: 'Apply', note };
     expect(correction?.event([{ ref: REF, action: 'corrected', drift }])).toEqual(expected);
     expect(correction?.event([{ ref: REF, action: 'configured' }])).toBeUndefined();

@@ -425,7 +425,7 @@ describe('Reflector, of a kind that is not served', () => {
           resource: 'widgets',
           hint: expect.stringMatching(/^Install the CRD of this kind: `reconstruct install/) as string,
         },
-        message: 'The kind is not served, will look for it again',
+        message: 'the kind is not served, will look for it again',
       },
     ]);
   });

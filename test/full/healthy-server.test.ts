@@ -15,7 +15,7 @@ test('a server that installs a CRD and is idle then raises no alarm', async () =
     ...{ cluster, user: 'operator-58', kinds: [jobWatcher], awaitStart: false },
     args: ['--metrics-bind-address', address],
   });
-  const notServed = 'The kind is not served, will look for it again';
+  const notServed = 'the kind is not served, will look for it again';
   await controller.logged(({ msg }) => msg === notServed);
 
   await installCrd(cluster, jobWatcher);
