@@ -37,6 +37,7 @@ export type {
   Policy,
   Render,
   RenderedKind,
+  RenderInputs,
   Rendering,
   FlagValues,
   KindFlag,
@@ -93,6 +94,9 @@ export type {
   Write,
   DeleteStep,
   Explanation,
+  Found,
+  Lookup,
+  Query,
   Table,
   Metric,
   Sample,
@@ -103,6 +107,8 @@ export { keepIdentity, keepStatus } from './contract/projections.js';
 
 // Rendering, and rights.
 export { renderStored } from './synth/render.js';
+export { checksumAnnotations } from './contract/references.js';
+export type { Referenced, ReferenceProps, References, ReferencesOf } from './contract/references.js';
 export { leaseRules, rulesFor } from './install/rules.js';
 export type { PolicyRule } from './install/rules.js';
 

@@ -48,7 +48,7 @@ export async function runApply(sources: readonly string[], options: ApplyOptions
     const applied = await applyResources({
       ...{ sources, kinds, transport, warn, report, prune, dryRun, recursive },
       namespace: options.namespace ?? own,
-      render: (kind, cr) => render(kind, cr, policy),
+      render: (kind, cr, inputs) => render(kind, cr, { ...inputs, ...(policy && { policy }) }),
       operatorOf: responsibleOperator({ cluster, warn, operatorNamespace }),
       ...(options.wait && { deadline }),
     });

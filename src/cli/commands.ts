@@ -199,6 +199,10 @@ function synthCommand(): Command {
     .addOption(
       new Option('--stdout', 'write to standard output, also when run by "cdk8s synth"').conflicts('output'),
     )
+    .option(
+      '--references <file...>',
+      'files or folders with objects that the custom resources refer to, such as Secrets',
+    )
     .action(onSources(async () => (await import('./synth.js')).runSynth));
   return withOptions(command, namespaceOption(), CONFIG, KINDS, policyOption(), ...kindOptions());
 }

@@ -225,7 +225,7 @@ export function operatorContext(given: OperatorContextProps): ContextFor {
     const watched = watchNamespaces ?? operator?.watchNamespaces;
     const section = policy?.[kind.name];
     return {
-      render: (rendered, cr) => render(rendered, cr, policy),
+      render: (rendered, cr, inputs) => render(rendered, cr, { ...inputs, ...(policy && { policy }) }),
       flags: { ...(operator && flagsOf(operator, kind.flags ?? [])), ...props.flags },
       operatorNamespace: operatorNamespace ?? operator?.namespace ?? DEFAULT_NAMESPACE,
       ...(section !== undefined && { policy: section }),

@@ -59,7 +59,7 @@ export async function runController(options: RunOptions): Promise<void> {
   const context: KindContext = {
     // What is rendered follows the policy in force.
     render: Object.assign<Render, Pick<Render, 'policyInForce'>>(
-      (kind, cr) => renderOnce(kind, cr, policy?.current ?? NO_POLICY),
+      (kind, cr, inputs) => renderOnce(kind, cr, { ...inputs, policy: policy?.current ?? NO_POLICY }),
       { policyInForce: () => policy?.current },
     ),
     flags: kindFlagValues(options),

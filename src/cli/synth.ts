@@ -1,4 +1,5 @@
 import { writeFolder } from '../synth/folder.js';
+import { readReferences } from '../synth/references.js';
 import { synth } from '../synth/synth.js';
 import { kindFlagValues } from './commands.js';
 import type { SharedOptions } from './commands.js';
@@ -9,6 +10,7 @@ import { policyOf } from './policy-file.js';
 interface SynthOptions extends SharedOptions {
   readonly output?: string;
   readonly stdout?: boolean;
+  readonly references?: readonly string[];
 }
 
 /** `reconstruct synth`: renders custom resources to manifests, without asking any cluster. */
@@ -16,10 +18,12 @@ export async function runSynth(sources: readonly string[], options: SynthOptions
   const { namespace, recursive = false } = options;
   const kinds = await loadKinds(options);
   const policy = await policyOf(options);
+  const references = options.references && (await readReferences(options.references, recursive));
   const files = await synth({
     ...{ kinds, sources, recursive, flags: kindFlagValues(options), warn, note: printError },
     ...(namespace !== undefined && { namespace }),
     ...(policy && { policy }),
+    ...(references && { references }),
   });
   // `cdk8s synth` reads what its app wrote from the folder that it names in the environment.
   const folder = options.stdout ? undefined : (options.output ?? (process.env.CDK8S_OUTDIR || undefined));

@@ -31,6 +31,8 @@ export interface Controller {
    * or may not be read, the controller costs nothing else.
    */
   readonly watches: readonly Watch[];
+  /** Types of which plans look up single objects, by name or labels; the rights to read them follow from it. @default - none */
+  readonly lookups?: readonly Lookup[];
   /** Metrics that its plans give samples of, beside those of every kind. @default - nothing */
   readonly metrics?: readonly Metric[];
   /**
@@ -106,6 +108,28 @@ export interface Watch {
   mapsTo(object: AnyObject): readonly string[];
 }
 
+/** A type of objects of which a controller reads only those that its plans ask for. */
+export interface Lookup {
+  readonly type: ResourceType;
+  /** Returns what of an object is kept in memory; it must keep `apiVersion`, `kind` and the identity in `metadata`. */
+  readonly keep: (object: AnyObject) => AnyObject;
+}
+
+/** Objects of one type that a plan asks for: one by its name, or all with these labels. */
+export interface Query {
+  /** @default - none, for what is cluster-scoped */
+  readonly namespace?: string;
+  readonly name?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+/** Answer to a query. */
+export type Found =
+  /** As kept, by name. */
+  | { readonly objects: readonly AnyObject[] }
+  /** It isn't known yet; `why` is the last failure to find out. */
+  | { readonly objects?: undefined; readonly why?: string };
+
 /** View of what the watches have delivered so far, and of the responses to our own writes. Reading it costs no request. */
 export interface Reader {
   /** Returns one object as kept, or nothing if there is none. @throws if no watch of the controller covers the type */
@@ -118,6 +142,12 @@ export interface Reader {
    * @throws if no watch of the controller covers the type
    */
   mappedTo(type: TypeRef, key: string): readonly AnyObject[];
+  /**
+   * Returns the objects that a query finds. What a plan has asked for is watched, and a change of it requeues the key, for as
+   * long as the latest plan of the key has asked for it too.
+   * @param lookup one of those that the controller declares
+   */
+  find(lookup: Lookup, query: Query): Found;
   /**
    * Time by which the API server's clock is ahead of ours now, in whole seconds of the server, so up to a second too little.
    * The `now` of a reconcile includes it, where the two are more than 30 s apart.

@@ -9,6 +9,8 @@ import type { ChildOf } from './kubernetes-types.js';
 import { isGroup, isKind, isKubernetesGroup, isLabel } from './names.js';
 import { groupOf, isMap } from './object.js';
 import type { AnyObject } from './object.js';
+import { KindReferences } from './references.js';
+import type { ReferenceProps, ReferencesOf } from './references.js';
 import { OwnedChildren } from './owned-children.js';
 import type { OwnFunctions } from './owned-children.js';
 import { groupKind, resourceType } from './resource.js';
@@ -59,6 +61,7 @@ export interface KindProps<
   Spec,
   Status extends object,
   Children extends readonly ChildTypeProps[] = readonly ChildTypeProps[],
+  References = unknown,
 > {
   /**
    * The CRD, as `defineCrd` makes it, or the YAML file that holds it: `new URL('./crd.yaml', import.meta.url)` for one
@@ -67,7 +70,13 @@ export interface KindProps<
    */
   readonly crd: TypedCrd<Spec, Status> | string | URL;
   /** The construct that renders one custom resource. */
-  readonly construct: KindConstruct<Spec>;
+  readonly construct: KindConstruct<Spec, ReferencesOf<References>>;
+  /**
+   * Other objects that the construct reads, by the names of its props' `references`. A change of one renders again; nothing
+   * else of their types is read.
+   * @default - none
+   */
+  readonly references?: References & Readonly<Record<string, ReferenceProps<Spec>>>;
   /** Every type that the construct may make. They are watched, owned, corrected and pruned. */
   readonly children: Children;
   /** Types that earlier releases made and this one doesn't: they are pruned. @default - none */
@@ -115,7 +124,8 @@ export function defineKind<
   Spec,
   Status extends object = Record<string, unknown>,
   const Children extends readonly ChildTypeProps[] = readonly ChildTypeProps[],
->(props: KindProps<Spec, Status, Children>): OwnedKind {
+  References = unknown,
+>(props: KindProps<Spec, Status, Children, References>): OwnedKind {
   checkOptions('defineKind', props, OPTIONS, 'takes { crd, construct, children }');
   for (const [list, options] of TYPE_LISTS)
     (props[list] ?? []).forEach((type: object, index) => {
@@ -124,10 +134,13 @@ export function defineKind<
   const crd = loadCrd(props.crd);
   const version = storedVersion(crd);
   checkStatusSchema(crd, version);
+  const type = servedType(crd, version);
+  const references = props.references && referencesOf(type, props.references);
   const kind = {
     name: crd.spec.names.kind.toLowerCase(),
     crd,
-    type: servedType(crd, version),
+    type,
+    ...(references && { references }),
     construct: props.construct as KindConstruct<never>,
     children: props.children.map((type) => ({ ...type, ...resourceType(type) })),
     formerChildren: (props.formerChildren ?? []).map(resourceType),
@@ -151,6 +164,22 @@ export function defineKind<
     rendering: { each: kind },
     controllers: ({ render }) => [controller(render)],
   };
+}
+
+const A_REFERENCE = "{ apiVersion: 'v1', kind: 'Secret', name: (cr) => cr.spec.secretName }";
+
+function referencesOf(owner: ResourceType, given: object): KindReferences {
+  for (const [name, props] of Object.entries(given)) {
+    const where = `defineKind: references.${name}`;
+    checkType(where, props as object, REFERENCE);
+    const { labels, name: one, namespace, namespaced = true, data, kind } = props as ReferenceProps<never>;
+    if ((one === undefined) === (labels === undefined))
+      throw misdefined(where, `give either name or labels, as in ${A_REFERENCE}`);
+    if (!owner.namespaced && namespaced && !namespace)
+      throw misdefined(where, `${owner.kind} has no namespace; add namespace: (cr) => cr.spec.namespace`);
+    if (data !== undefined && kind !== 'Secret') throw misdefined(where, 'data is for Secrets; leave it out');
+  }
+  return new KindReferences(owner, given as Readonly<Record<string, ReferenceProps<never>>>);
 }
 
 function statusFieldsOf({ schema }: CrdVersion): { readonly statusFields?: readonly string[] } {
@@ -211,6 +240,7 @@ const OPTIONS: readonly Option[] = [
   ],
   ['construct', isConstruct, 'give a class that extends Construct'],
   ['children', Array.isArray, TYPES],
+  ['references', optional(isMap), `give a map such as { tls: ${A_REFERENCE} }`],
   ['formerChildren', optional(Array.isArray), TYPES],
   ['related', optional(Array.isArray), TYPES],
   ['handOver', optional(isFunction), 'give a function'],
@@ -223,6 +253,15 @@ const OF_A_TYPE: readonly Option[] = [
   ['kind', isText, `write ${EXAMPLE}`],
   ['plural', optional(isText), 'give the name in request paths'],
   ['namespaced', optional(isBoolean), 'give true or false'],
+];
+
+const REFERENCE: readonly Option[] = [
+  ...OF_A_TYPE,
+  ['name', optional(isFunction), 'give a function, as in (cr) => cr.spec.secretName'],
+  ['labels', optional(isFunction), 'give a function, as in (cr) => ({ tier: cr.spec.tier })'],
+  ['namespace', optional(isFunction), 'give a function, as in (cr) => cr.spec.namespace'],
+  ['optional', optional(isBoolean), 'give true or false'],
+  ['data', optional(isBoolean), 'give true or false'],
 ];
 
 /** Lists of types, and the options of their items. */

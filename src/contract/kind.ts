@@ -2,6 +2,7 @@ import type { Construct } from 'constructs';
 import type { Controller } from './controller.js';
 import type { CustomResourceDefinition, StructuralSchema } from './crd.js';
 import type { AnyObject, CustomResource } from './object.js';
+import type { KindReferences, ReferencedByName } from './references.js';
 import type { ResourceType } from './resource.js';
 
 /** Props of a construct: the custom resource, without what only a live object has. */
@@ -21,25 +22,34 @@ export interface CustomResourceProps<Spec> {
    * @default - nothing is forbidden
    */
   readonly policy?: unknown;
+  /** What the custom resource refers to, by the names of the kind's `references`. @default - the kind declares none */
+  readonly references?: unknown;
 }
 
 /** Policy of the admin, by the name of the kind, e.g. `appservice`; from `--policy`. */
 export type Policy = Readonly<Record<string, unknown>>;
 
 /** A cdk8s construct that builds the objects of one custom resource. It must depend on its props alone. */
-export type KindConstruct<Spec> = new (
+export type KindConstruct<Spec, References = unknown> = new (
   scope: Construct,
   id: string,
-  props: CustomResourceProps<Spec>,
+  props: CustomResourceProps<Spec> & { readonly references: References },
 ) => Construct;
+
+/** What a construct depends on beside its custom resource. */
+export interface RenderInputs {
+  /** What the operator's admin allows. @default - nothing is forbidden, as where there is no operator */
+  readonly policy?: Policy;
+  /** @default - the kind has no references */
+  readonly references?: ReferencedByName;
+}
 
 /**
  * Turns a custom resource into objects: in memory, without I/O, always the same for the same input.
- * @param policy what the operator's admin allows; nothing is forbidden where there is no operator
  * @throws OperatorError when the resource can't be rendered
  */
 export interface Render {
-  (kind: RenderedKind, cr: CustomResource, policy?: Policy): AnyObject[];
+  (kind: RenderedKind, cr: CustomResource, inputs?: RenderInputs): AnyObject[];
   /** Returns what identifies the policy that it renders by. @defaultValue the policy never changes */
   readonly policyInForce?: () => unknown;
 }
@@ -52,6 +62,8 @@ export interface RenderedKind {
   readonly children: readonly ResourceType[];
   /** Schema of the kind's section of a policy. @default - the kind knows no policy, and a section for it is refused */
   readonly policySchema?: StructuralSchema;
+  /** What its custom resources refer to. @default - nothing */
+  readonly references?: KindReferences;
 }
 
 /** Surroundings of a kind's controllers. */

@@ -64,7 +64,8 @@ export interface KubernetesTypes {
   'storage.k8s.io/v1': { StorageClass: V1StorageClass };
 }
 
-type Known<ApiVersion, Kind> = ApiVersion extends keyof KubernetesTypes
+/** The type of client-node for a type of Kubernetes; never for another. */
+export type KnownType<ApiVersion, Kind> = ApiVersion extends keyof KubernetesTypes
   ? Kind extends keyof KubernetesTypes[ApiVersion]
     ? KubernetesTypes[ApiVersion][Kind]
     : never
@@ -81,7 +82,7 @@ export type KubernetesManifest = {
 }[keyof KubernetesTypes];
 
 type ManifestOf<ApiVersion, Kind> = { readonly apiVersion: ApiVersion; readonly kind: Kind } & Wire<
-  Omit<Known<ApiVersion, Kind>, 'apiVersion' | 'kind' | 'status'>
+  Omit<KnownType<ApiVersion, Kind>, 'apiVersion' | 'kind' | 'status'>
 >;
 
 /** The template of the Pods that a workload makes. */
@@ -96,7 +97,7 @@ export type PodSpec = Wire<V1PodSpec>;
  */
 export type ChildOf<Type> = Type extends { readonly apiVersion: infer ApiVersion; readonly kind: infer Kind }
   ? AnyObject & { readonly apiVersion: ApiVersion; readonly kind: Kind } & StatusOfKnown<
-        Known<ApiVersion, Kind>
+        KnownType<ApiVersion, Kind>
       > &
       KeptOf<Type>
   : AnyObject;

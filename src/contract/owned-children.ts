@@ -1,12 +1,12 @@
 import type { ChangeSet } from './change.js';
 import { dateConditions, standardConditions } from './conditions.js';
 import type { Condition } from './conditions.js';
-import type { Controller, Plan, Reader, Watch } from './controller.js';
+import type { Controller, Lookup, Plan, Reader, Watch } from './controller.js';
 import { contentHash, controllerOf, describeRef, objectId, objectKey, refOf } from './object.js';
 import { driftingRender, unsteadiness } from './deterministic.js';
 import { OperatorError } from './error.js';
 import type { HandOver, HandOverFunction } from './hand-over.js';
-import type { Render, RenderedKind } from './kind.js';
+import type { Render, RenderedKind, RenderInputs } from './kind.js';
 import { APPLIED_HASH_ANNOTATION, childrenFieldManager, statusFieldManager } from './names.js';
 import type { AnyObject, CustomResource } from './object.js';
 import { describeThrown } from './origin.js';
@@ -30,6 +30,9 @@ export interface OwnFunctions {
   readonly handOver?: HandOverFunction<never>;
 }
 
+/** Until what is referred to is known, as a rule a few milliseconds, it is looked again so often. */
+const UNKNOWN_MILLISECONDS = 2_000;
+
 const NOTHING: Plan = { apply: [], delete: [], status: [], events: [] };
 
 /** So many custom resources are rendered twice before anything is created: an author sees at once what isn't deterministic. */
@@ -40,6 +43,7 @@ export class OwnedChildren implements Controller {
   readonly name: string;
   readonly kind: string;
   readonly watches: readonly Watch[];
+  readonly lookups?: readonly Lookup[];
   /** By key, the last rendering that was accepted, and what it was made of. */
   private readonly renderings = new Map<string, { inputs: string; policy: unknown; hash: string }>();
 
@@ -51,6 +55,7 @@ export class OwnedChildren implements Controller {
     this.name = owning.name;
     this.kind = owning.type.kind;
     this.watches = watchesFor(owning);
+    if (owning.references) this.lookups = owning.references.lookups;
   }
 
   reconcile(key: string, reader: Reader, now: Date): Plan {
@@ -69,8 +74,11 @@ export class OwnedChildren implements Controller {
     let [rendered, handedOver]: [readonly AnyObject[], readonly HandOver[]] = [[], []];
     let error: OperatorError | undefined;
     try {
-      const objects = this.render(this.owning, cr);
-      error = this.unsteadiness(cr, objects, children);
+      const references = this.owning.references?.resolve(cr, (...query) => reader.find(...query));
+      if (this.owning.references && !references) return { ...NOTHING, requeueAt: new Date(now.getTime() + UNKNOWN_MILLISECONDS) };
+      const inputs = references && { references };
+      const objects = this.render(this.owning, cr, inputs);
+      error = this.unsteadiness(cr, objects, children, inputs);
       if (!error) [rendered, handedOver] = [objects, handOver(children)];
     } catch (thrown) {
       const bug = { reason: 'RenderFailed', message: describeThrown(thrown), isBug: true, cause: thrown };
@@ -144,10 +152,11 @@ export class OwnedChildren implements Controller {
     cr: LiveResource,
     rendered: readonly AnyObject[],
     children: readonly AnyObject[],
+    around: RenderInputs | undefined,
   ): OperatorError | undefined {
     const key = keyOf(cr);
     // Not the generation, which stays where another schema of the CRD changes the spec.
-    const inputs = `${cr.metadata.uid} ${contentHash(cr.spec ?? {})}`;
+    const inputs = `${cr.metadata.uid} ${contentHash(cr.spec ?? {})}${around ? contentHash(around.references ?? {}) : ''}`;
     const policy = this.render.policyInForce?.();
     const hash = rendered.map(contentHash).join();
     const last = this.renderings.get(key);
@@ -159,7 +168,7 @@ export class OwnedChildren implements Controller {
       rendered.length === children.length && rendered.every((object) => applied.has(contentHash(object)));
     const isNew = children.length === 0 && this.renderings.size >= CHECKED_BEFORE_CREATION;
     const isTrusted = !isKnown && (isApplied || isNew);
-    const error = isTrusted ? undefined : unsteadiness(owner, rendered, () => this.render(this.owning, cr));
+    const error = isTrusted ? undefined : unsteadiness(owner, rendered, () => this.render(this.owning, cr, around));
     if (error ?? isKnown) return error ?? driftingRender(owner);
     this.renderings.set(key, { inputs, policy, hash });
     return undefined;

@@ -1,5 +1,6 @@
 import type { CustomResourceDefinition } from './crd.js';
 import type { CustomResourceProps } from './kind.js';
+import type { ReferencesOf } from './references.js';
 
 declare const TYPES: unique symbol;
 
@@ -28,8 +29,12 @@ export type SpecOf<Source> =
 /** Status of a CRD of `defineCrd`, beside `observedGeneration` and `conditions`. */
 export type StatusOf<Source> = Source extends TypedCrd<unknown, infer Status> ? Status : never;
 
-/** The props of the construct that renders a custom resource: `constructor(scope, id, { metadata, spec }: PropsOf<typeof crd>)`. */
-export type PropsOf<Source> = CustomResourceProps<SpecOf<Source>>;
+/**
+ * The props of the construct that renders a custom resource: `constructor(scope, id, { metadata, spec }: PropsOf<typeof crd>)`;
+ * with references, `PropsOf<typeof crd, typeof references>`.
+ */
+export type PropsOf<Source, References = unknown> = CustomResourceProps<SpecOf<Source>> &
+  (unknown extends References ? unknown : { readonly references: ReferencesOf<References> });
 
 /** Enums of a generated class are their values, its unions what they hold, and its dates text. */
 type OnTheWire<Type> = 0 extends 1 & Type

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { TypeRef, Watch } from '../contract/controller.js';
+import type { Found, Lookup, Query, TypeRef, Watch } from '../contract/controller.js';
 import { OperatorError } from '../contract/error.js';
 import { controllerOf, describeRef, objectKey, refOf, splitKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
@@ -12,6 +12,7 @@ import type { Logger } from '../telemetry/logger.js';
 import type { Scope } from './api.js';
 import { ServerTime, systemClock } from './clock.js';
 import { Deletions } from './delete.js';
+import type { Finder } from './lookups.js';
 import { FieldPaths, hasDrifted, isHeld, isLegacy, managedFieldsOf, sharedWith } from './managed-fields.js';
 import type { ManagedFieldsEntry, OwnedPaths } from './managed-fields.js';
 
@@ -347,6 +348,15 @@ export class Store {
 
 const NOTHING_OWNED: OwnedPaths = new Map();
 
+/** Reports whether what is kept of an object is what it was, in another version. */
+export function sameButVersion(before: AnyObject | undefined, after: AnyObject | undefined): boolean {
+  return !!before && !!after && isDeepStrictEqual(withoutVersion(before), withoutVersion(after));
+}
+
+function withoutVersion({ metadata: { resourceVersion, ...metadata }, ...rest }: AnyObject): object {
+  return { ...rest, metadata };
+}
+
 function keyOf(object: AnyObject): string {
   return objectKey(object.metadata.namespace, object.metadata.name);
 }
@@ -489,6 +499,7 @@ export class StoreReader implements SweepReader {
     private readonly byType: ReadonlyMap<string, WatchesOfOneType>,
     private readonly known: Required<Known>,
     writer?: Writer,
+    private readonly finder?: Finder,
   ) {
     this.writer = writer ?? { controller: this };
   }
@@ -511,6 +522,15 @@ export class StoreReader implements SweepReader {
   /** The same, for the plan of one key: what is written there is known as that key's. */
   forKey(key: string): StoreReader {
     return new StoreReader(this.byType, this.known, { controller: this.writer.controller, key });
+  }
+
+  /** The same, for a plan that looks up objects. */
+  withFinder(finder: Finder): StoreReader {
+    return new StoreReader(this.byType, this.known, this.writer, finder);
+  }
+
+  find(lookup: Lookup, query: Query): Found {
+    return this.finder?.find(lookup, query) ?? {};
   }
 
   get(type: TypeRef, key: string): AnyObject | undefined {

@@ -105,6 +105,10 @@ export class Manager {
     const recorder = (this.recorder = new EventRecorder({ ...common, ...reporter }));
     const lastApplies = new LastApplies();
     const applier = new Applier({ ...common, lastApplies });
+    const watchMetrics = new WatchMetrics(metrics, clock);
+    const onWentBack = (listedBefore: number): void => {
+      leadership.wentBack(listedBefore, clock.monotonic());
+    };
     const runners = controllers.map((controller) => {
       const { name, kind } = controller;
       const tools: Tools = {
@@ -114,14 +118,17 @@ export class Manager {
       return new Runner({
         ...{ controller, stores, clock, random, log, metrics, time },
         ...{ tools, workers: props.workers ?? 16 },
+        reflector: (scope, store) =>
+          new Reflector({
+            ...{ ...common, onWentBack, scope, store, optional: true },
+            metrics: watchMetrics.unfollowed(`${watchLabel({ type: scope.type }, [])} looked up`),
+          }),
       });
     });
     this.gate.onChange((isUnreachable) => {
       for (const runner of runners) runner.serverUnreachable(isUnreachable);
     });
-    this.watches = watchesOf(common, stores, namespaces, runners, (listedBefore) => {
-      leadership.wentBack(listedBefore, clock.monotonic());
-    });
+    this.watches = watchesOf(common, stores, namespaces, runners, watchMetrics, onWentBack);
     this.running = controllers.map((controller, index) => {
       const read = controller.watches.map((watch) => stores.open(watch));
       const parts = this.watches.filter(({ watched }) => read.includes(watched.store));
@@ -273,13 +280,13 @@ export class Manager {
 }
 
 function watchesOf(
-  { metrics, ...common }: Common,
+  { metrics: _, ...common }: Common,
   stores: Stores,
   namespaces: readonly string[],
   runners: readonly Runner[],
+  watchMetrics: WatchMetrics,
   onWentBack: NonNullable<ReflectorProps['onWentBack']>,
 ): WatchPart[] {
-  const watchMetrics = new WatchMetrics(metrics, common.clock);
   return stores.all().flatMap((watched, index) =>
     scopesOf(watched.watch, namespaces).map((scope) => ({
       ...{ name: watchName(scope), watched, after: [] },
@@ -347,7 +354,8 @@ class Leadership {
     since: number,
     signal: AbortSignal,
   ): Promise<void> {
-    const present = reflectors.map((reflector) => reflector.presentSince(since, signal));
+    const all = [...reflectors, ...runner.lookups.reflectors];
+    const present = all.map((reflector) => reflector.presentSince(since, signal));
     await Promise.all([this.interrupted, ...present]);
     if (!signal.aborted) runner.queue.release(STANDBY);
   }

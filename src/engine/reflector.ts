@@ -549,6 +549,11 @@ export class WatchMetrics {
     };
   }
 
+  /** Counts alone, for reflectors that come and go. */
+  unfollowed(name: string): ReflectorMetrics {
+    return { ...this.named(name), follow: () => undefined };
+  }
+
   /** Shows the longest silence of those that share a name. */
   private update(): void {
     const now = this.clock.monotonic();

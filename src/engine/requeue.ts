@@ -169,7 +169,7 @@ export class Requeue {
     const retryMilliseconds = Math.round(pause);
     for (const { reason, message: text, isBug, cause } of errors) {
       const stack = isBug ? { err: cause } : {};
-      log.at(level)?.[level]({ reason, error: text, retryMilliseconds, ...stack }, 'Reconcile failed');
+      log.at(level)?.[level]({ reason, error: text, retryMilliseconds, ...stack }, 'reconcile failed');
     }
   }
 

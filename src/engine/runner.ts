@@ -16,6 +16,8 @@ import type { PlanOutcome, Tools } from './carry-out.js';
 import { ServerTime } from './clock.js';
 import type { Clock, Timer } from './clock.js';
 import { Deletions } from './delete.js';
+import { Lookups } from './lookups.js';
+import type { LookupsProps } from './lookups.js';
 import { INTERRUPTED_REASON, Requeue, TIMEOUT_REASON } from './requeue.js';
 import { Blockers, Burst, Triggers } from './triggers.js';
 import { Queue, QueueMetrics } from './work-queue.js';
@@ -31,6 +33,8 @@ export interface RunnerProps {
   readonly metrics: Metrics;
   /** The server's clock. @default - it is never known */
   readonly time?: ServerTime;
+  /** Makes what follows a query of its plans. */
+  readonly reflector: LookupsProps['reflector'];
   /** Keys in work at once. */
   readonly workers: number;
   /** Ends when the event loop has looked after everything else. @default setImmediate */
@@ -61,6 +65,8 @@ export class Runner {
   private readonly kindMetrics: KindMetrics;
   private readonly triggers: Triggers;
   private readonly time: ServerTime;
+  /** What its plans look up; nothing where it declares no lookups. */
+  readonly lookups: Lookups;
 
   constructor(private readonly props: RunnerProps) {
     const { controller, stores, clock, random, log, metrics, tools } = props;
@@ -82,6 +88,10 @@ export class Runner {
     const burst = (this.burst = new Burst(clock));
     const shared = { controller, reader, queue, blockers: this.blockers, burst, log: this.log };
     this.triggers = new Triggers({ ...shared, applier: tools.applier });
+    const wake = (key: string): void => {
+      queue.add(key, 'child');
+    };
+    this.lookups = new Lookups({ reflector: props.reflector, wake });
   }
 
   /** Works until the queue is closed; then every worker finishes what it has begun. Never rejects. */
@@ -127,6 +137,7 @@ export class Runner {
 
   stop(): void {
     this.queue.close();
+    this.lookups.stop();
     this.props.tools.sweeper.stop();
   }
 
@@ -190,7 +201,11 @@ export class Runner {
     try {
       const plannedAt = clock.monotonic();
       const plannedFor = this.time.corrected(clock.now());
-      const plan = controller.reconcile(key, this.reader, plannedFor);
+      const plan = controller.lookups
+        ? this.lookups.plan(key, (finder) =>
+            controller.reconcile(key, this.reader.withFinder(finder), plannedFor),
+          )
+        : controller.reconcile(key, this.reader, plannedFor);
       const milliseconds = Math.round(clock.monotonic() - plannedAt);
       // Nothing can end it, and a lease may be lost over it.
       if (milliseconds > SLOW_PLAN_MILLISECONDS)

@@ -4,6 +4,7 @@ import { describeRef, objectId, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Applier } from './apply.js';
+import { sameButVersion } from './cache.js';
 import type { ChangeSource, StoreReader } from './cache.js';
 import type { Clock } from './clock.js';
 import type { Lane, Queue } from './work-queue.js';
@@ -145,15 +146,6 @@ function hasSameIntent(before: AnyObject | undefined, after: AnyObject | undefin
     isDeepStrictEqual(a.annotations, b.annotations) &&
     isDeepStrictEqual(a.ownerReferences, b.ownerReferences)
   );
-}
-
-/** Reports whether what is kept of an object is what it was, in another version. */
-function sameButVersion(before: AnyObject | undefined, after: AnyObject | undefined): boolean {
-  return !!before && !!after && isDeepStrictEqual(withoutVersion(before), withoutVersion(after));
-}
-
-function withoutVersion({ metadata: { resourceVersion, ...metadata }, ...rest }: AnyObject): object {
-  return { ...rest, metadata };
 }
 
 /** Keys within a second that are a burst: far more than people change, far fewer than a rollout of everything. */

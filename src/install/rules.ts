@@ -24,13 +24,13 @@ export interface PolicyRule {
  * to be enough.
  */
 export function rulesFor(kinds: readonly Kind[], context: Omit<KindContext, 'render'> = {}): PolicyRule[] {
-  const watches = kinds
-    .flatMap((kind) => kind.controllers({ ...context, render: () => [] }))
-    .flatMap((controller) => controller.watches);
-  const rules = watches.flatMap(rulesOf);
+  const controllers = kinds.flatMap((kind) => kind.controllers({ ...context, render: () => [] }));
+  const lookups = controllers.flatMap((controller) => controller.lookups ?? []);
+  const watches = controllers.flatMap((controller) => controller.watches);
+  const rules = [...watches, ...lookups].flatMap(rulesOf);
   // A Role can't grant rights on cluster-scoped objects.
   const definitions = { apiGroups: [groupOf(definitionType.apiVersion)], resources: [definitionType.plural] };
-  for (const { type } of context.namespaces ? [] : watches)
+  for (const { type } of context.namespaces ? [] : [...watches, ...lookups])
     if (!isBuiltIn(type))
       rules.push({ ...definitions, verbs: ['get'], resourceNames: [definitionName(type)] });
   rules.push({ apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] });
@@ -42,7 +42,7 @@ const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'] as
 
 const ON_OBJECT: readonly Write[] = ['create', 'patch', 'delete'];
 
-function rulesOf({ type, writes = [], name, namespaces }: Watch): PolicyRule[] {
+function rulesOf({ type, writes = [], name, namespaces }: Omit<Watch, 'keep' | 'mapsTo'>): PolicyRule[] {
   const apiGroups = [groupOf(type.apiVersion)];
   const unnamed = { apiGroups, resources: [type.plural], ...(namespaces && { namespaces }) };
   const of = (subresource: string, verbs: readonly string[]): PolicyRule => ({

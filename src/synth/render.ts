@@ -1,10 +1,11 @@
 import { url as inspectorUrl } from 'node:inspector';
+import { isDeepStrictEqual } from 'node:util';
 import { Script } from 'node:vm';
 import { ApiObject, App, Chart } from 'cdk8s';
 import type { IResolver, Lazy, ResolutionContext } from 'cdk8s';
 import { ENDING, inAnotherWorld, unsteadiness } from '../contract/deterministic.js';
 import { messageOf, OperatorError } from '../contract/error.js';
-import type { CustomResourceProps, Policy, Render, RenderedKind } from '../contract/kind.js';
+import type { CustomResourceProps, Render, RenderedKind, RenderInputs } from '../contract/kind.js';
 import { childLabels } from '../contract/names.js';
 import { describeRef, isMap, objectId, refOf } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
@@ -26,11 +27,11 @@ import type { ResourceType } from '../contract/resource.js';
  * that is stopped since it has taken 5 s,
  * `UndeclaredChild`, `DuplicateChild`, `NameTooLong`, `ForeignNamespace`, `NotDeterministic`.
  */
-export const render: Render = (kind, cr, policy) => {
-  const objects = renderInTime(kind, cr, policy);
+export const render: Render = (kind, cr, inputs) => {
+  const objects = renderInTime(kind, cr, inputs);
   if (!compared.has(kind.construct)) {
     const owner = ownerOf(kind, cr);
-    const error = unsteadiness(owner, objects, () => inAnotherWorld(() => renderInTime(kind, cr, policy)));
+    const error = unsteadiness(owner, objects, () => inAnotherWorld(() => renderInTime(kind, cr, inputs)));
     if (error) throw error;
     compared.add(kind.construct);
   }
@@ -49,23 +50,23 @@ const REST = { stops: 3, milliseconds: 60_000 };
  * resources in a row rests, since each stop holds up all others.
  */
 export function controllerRender(milliseconds = MOST_MILLISECONDS, now = () => performance.now()): Render {
-  /** Policies under which custom resources were rendered in time; what the controller has stored is never changed. */
-  const ended = new WeakMap<CustomResource, Policy | undefined>();
+  /** What custom resources were rendered from in time; what the controller has stored is never changed. */
+  const ended = new WeakMap<CustomResource, RenderInputs | undefined>();
   const stops = new Map<
     string | undefined,
     {
       readonly generation: number | undefined;
-      readonly policy: Policy | undefined;
+      readonly inputs: RenderInputs | undefined;
       readonly error: StoppedRender;
     }
   >();
   const rests = new WeakMap<RenderedKind['construct'], { readonly stops: number; readonly until: number }>();
-  return (kind, cr, policy) => {
-    if (ended.has(cr) && ended.get(cr) === policy) return renderFreely(kind, cr, policy);
+  return (kind, cr, inputs) => {
+    if (ended.has(cr) && isSame(ended.get(cr), inputs)) return renderFreely(kind, cr, inputs);
     const { construct } = kind;
     const { uid, generation } = cr.metadata;
     const stop = stops.get(uid);
-    if (stop && stop.generation === generation && stop.policy === policy) throw stop.error;
+    if (stop && stop.generation === generation && isSame(stop.inputs, inputs)) throw stop.error;
     const rest = rests.get(construct) ?? { stops: 0, until: 0 };
     if (rest.stops >= REST.stops && now() < rest.until) {
       const why = `the construct ${construct.name} was stopped ${rest.stops} times in a row, and rests for a minute`;
@@ -73,19 +74,24 @@ export function controllerRender(milliseconds = MOST_MILLISECONDS, now = () => p
       throw new OperatorError({ reason: 'RenderFailed', message, retry: 'backoff' });
     }
     try {
-      const objects = renderInTime(kind, cr, policy, milliseconds);
-      ended.set(cr, policy);
+      const objects = renderInTime(kind, cr, inputs, milliseconds);
+      ended.set(cr, inputs);
       stops.delete(uid);
       rests.delete(construct);
       return objects;
     } catch (error) {
       if (error instanceof StoppedRender) {
-        stops.set(uid, { generation, policy, error });
+        stops.set(uid, { generation, inputs, error });
         rests.set(construct, { stops: rest.stops + 1, until: now() + REST.milliseconds });
       }
       throw error;
     }
   };
+}
+
+function isSame(a: RenderInputs | undefined, b: RenderInputs | undefined): boolean {
+  if (a?.policy !== b?.policy) return false;
+  return a?.references === b?.references || isDeepStrictEqual(a?.references, b?.references);
 }
 
 const MOST_MILLISECONDS = 5_000;
@@ -102,14 +108,14 @@ class StoppedRender extends OperatorError {
 function renderInTime(
   kind: RenderedKind,
   cr: CustomResource,
-  policy: Policy | undefined,
+  inputs: RenderInputs | undefined,
   milliseconds = MOST_MILLISECONDS,
 ): AnyObject[] {
   const { construct } = kind;
   // A breakpoint stops it for as long as the author looks.
-  if (ENDING.has(construct) || inspectorUrl() !== undefined) return renderFreely(kind, cr, policy);
+  if (ENDING.has(construct) || inspectorUrl() !== undefined) return renderFreely(kind, cr, inputs);
   const late = (): OperatorError => new StoppedRender(ownerOf(kind, cr), construct, milliseconds);
-  return inTime(milliseconds, () => renderFreely(kind, cr, policy), late);
+  return inTime(milliseconds, () => renderFreely(kind, cr, inputs), late);
 }
 
 const BODY = Symbol.for('reconstruct.body');
@@ -142,11 +148,11 @@ export function inTime<T>(milliseconds: number, body: () => T, late: () => Error
   }
 }
 
-const renderFreely: Render = (kind, cr, policy) => {
+const renderFreely: Render = (kind, cr, inputs) => {
   const resolver = new LazyResolver();
   let objects: AnyObject[];
   try {
-    objects = synthesize(kind, cr, policy, resolver);
+    objects = synthesize(kind, cr, inputs, resolver);
   } catch (error) {
     throw asOperatorError(ownerOf(kind, cr), error, resolver.thrown);
   }
@@ -160,7 +166,7 @@ function ownerOf({ type: { kind } }: RenderedKind, cr: CustomResource): string {
 function synthesize(
   kind: RenderedKind,
   cr: CustomResource,
-  policy: Policy | undefined,
+  { policy, references }: RenderInputs = {},
   resolver: IResolver,
 ): AnyObject[] {
   const { name, namespace } = cr.metadata;
@@ -177,8 +183,9 @@ function synthesize(
     spec: copyPlain(cr.spec ?? {}, 'spec'),
     apiVersion: kind.type.apiVersion,
     ...(section !== undefined && { policy: section }),
+    references,
   };
-  new kind.construct(chart, name, props as CustomResourceProps<never>);
+  new kind.construct(chart, name, props as CustomResourceProps<never> & { readonly references: never });
   const manifests: unknown[] = chart.toJson();
   if (chart.node.findAll().filter((node) => ApiObject.isApiObject(node)).length !== manifests.length) {
     throw new Error(
@@ -255,7 +262,7 @@ class LazyResolver implements IResolver {
  * Anything else is returned as it is.
  * @see https://github.com/kubernetes/kubernetes/issues/108008
  */
-function withEncodedSecret(object: AnyObject): AnyObject {
+export function withEncodedSecret(object: AnyObject): AnyObject {
   if (object.apiVersion !== 'v1' || object.kind !== 'Secret' || !isMap(object.stringData)) return object;
   const { stringData, data, ...rest } = object;
   const encoded = Object.entries(stringData).map(([key, value]): [string, unknown] => [

@@ -181,7 +181,9 @@ export async function renderList(list: ResourceList, options: RenderListOptions)
     { ...options, warn: (line) => void warnings.push(line) },
   );
   const rendered: Rendered[] = [];
-  const { problems, notes } = renderAll(checked.inputs, options, (each) => void rendered.push(each));
+  const references = list.items.flatMap(({ object }) => object ?? []);
+  const inputs = { ...options, references };
+  const { problems, notes } = renderAll(checked.inputs, inputs, (each) => void rendered.push(each));
   const placed = place(list, ours, checked.inputs, rendered);
   const all = [...checked.problems, ...problems, ...placed.problems];
   const results = [

@@ -8,9 +8,12 @@ import type { Remark } from './document.js';
 import { manifestText, fileName, kindFileName } from './output.js';
 import type { ManifestFile } from './output.js';
 import { InputError } from './problem.js';
+import { offlineInputs, offlineMessage } from './references.js';
 import { copyPlain, render } from './render.js';
 
 export interface RenderOptions {
+  /** Objects that custom resources may refer to. @default - none */
+  readonly references?: readonly AnyObject[];
   /** Policy of the admin. @default - everything */
   readonly policy?: Policy;
   /** Values of the kinds' flags. @default - none is given */
@@ -72,11 +75,11 @@ export function renderAll(
       continue;
     }
     try {
-      const objects = render(kind.rendering.each, cr, options.policy);
+      const objects = render(kind.rendering.each, cr, offlineInputs(kind.rendering.each, cr, options));
       written({ name: fileName(kind.type, cr), of: input, objects });
     } catch (error) {
       const path = error instanceof OperatorError ? error.path : [];
-      problems.push({ document, path, message: messageOf(error) });
+      problems.push({ document, path, message: offlineMessage(error) });
     }
   }
   for (const [kind, ofKind] of together) {
@@ -105,7 +108,7 @@ function renderKind(
   const named = inputs.map((input) => [fileName(kind.type, input.cr), input.cr] as const);
   const ordered = named.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, cr]) => cr);
   const { manifests, findings = [] } = kind.rendering.together(ordered, {
-    render: (rendered, cr) => render(rendered, cr, policy),
+    render: (rendered, cr) => render(rendered, cr, policy && { policy }),
     ...(flags && { flags }),
     ...(section !== undefined && { policy: section }),
   });

@@ -4,14 +4,17 @@ import { storedVersion } from '../contract/crd.js';
 import type { StructuralSchema } from '../contract/crd.js';
 import { differences as deepDifferences, inAnotherWorld } from '../contract/deterministic.js';
 import { messageOf, OperatorError } from '../contract/error.js';
-import type { Kind, Policy } from '../contract/kind.js';
+import type { Kind } from '../contract/kind.js';
 import { isMap, objectId } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { judge, KnownKinds, readCustomResources } from '../synth/custom-resource.js';
 import { applyDefaults } from '../synth/defaults.js';
 import { formatProblem, InputError } from '../synth/problem.js';
+import { offlineInputs } from '../synth/references.js';
+import type { RenderInputsOffline } from '../synth/references.js';
 import { render as renderOne } from '../synth/render.js';
 import type { Failure, Outcome } from './sweep.js';
+import { ANY_SITE } from './trial.js';
 import type { Sample, Swept } from './trial.js';
 
 /**
@@ -20,10 +23,12 @@ import type { Sample, Swept } from './trial.js';
  * **Guarantees.** The custom resource is judged by its CRD and gets its defaults, as the API server would do it. The same
  * custom resource gives the same objects, in the same order, with the members of their maps sorted.
  *
+ * @param around the policy of the admin, and the objects that the custom resource refers to
+ *
  * **Errors.** `InvalidInput` with each mistake in the custom resource; those of the renderer; `InvalidInput` too for a
  * kind that renders several custom resources together.
  */
-export function render(kind: Kind, cr: object, policy?: Policy): AnyObject[] {
+export function render(kind: Kind, cr: object, around: RenderInputsOffline = {}): AnyObject[] {
   if (!('each' in kind.rendering))
     throw new OperatorError({
       reason: 'InvalidInput',
@@ -34,7 +39,9 @@ export function render(kind: Kind, cr: object, policy?: Policy): AnyObject[] {
   const candidate = version.withDefaults(cr);
   const problems = judge(version, candidate);
   if (problems.length > 0) throw new InputError(problems.map(formatProblem));
-  return renderOne(kind.rendering.each, version.stored(candidate) as CustomResource, policy);
+  const { each } = kind.rendering;
+  const stored = version.stored(candidate) as CustomResource;
+  return renderOne(each, stored, offlineInputs(each, stored, around));
 }
 
 /** A custom resource of a file. */
@@ -59,7 +66,7 @@ export async function readSamples(
 
 /** Renders one custom resource, of which a spec that is valid is known at least. */
 export function rendered(
-  { kind, context }: Pick<Swept, 'kind' | 'context'>,
+  { kind, context, surroundings }: Pick<Swept, 'kind' | 'context' | 'surroundings'>,
   given: Pick<CustomResource, 'metadata' | 'spec'>,
 ): AnyObject[] {
   const { apiVersion, kind: kindName } = kind.type;
@@ -67,7 +74,10 @@ export function rendered(
   const cr = applyDefaults({ ...given, apiVersion, kind: kindName }, schema) as CustomResource;
   if ('each' in kind.rendering) {
     const policy = context.policy === undefined ? undefined : { [kind.name]: context.policy };
-    return renderOne(kind.rendering.each, cr, policy);
+    const { each } = kind.rendering;
+    const namespace = cr.metadata.namespace ?? ANY_SITE.namespace;
+    const references = surroundings?.({ ...ANY_SITE, namespace }).objects ?? [];
+    return renderOne(each, cr, offlineInputs(each, cr, { references, ...(policy && { policy }) }));
   }
   const { manifests, findings = [] } = kind.rendering.together([cr], context);
   const refused = findings.find(({ level }) => level === 'error');

@@ -72,7 +72,7 @@ test.each([
         kind: 'Note',
         namespace: 'a',
         name: 'b',
-        msg: 'Reconcile failed',
+        msg: 'reconcile failed',
       },
       ...{ reason: 'RenderFailed', error: 'cannot be rendered', err: { message: 'boo' } },
     },

@@ -63,6 +63,7 @@ function readerOf({ children = [], related = [], ...given }: Given): Reader {
     controlledBy: (type, uid) =>
       children.filter((child) => uid === 'u' && groupKind(child) === groupKind(type)),
     mappedTo: (type, key) => (type.kind === 'Pod' && key === 'shop/web' ? related : []),
+    find: () => ({}),
     clockSkewMilliseconds: undefined,
   };
 }

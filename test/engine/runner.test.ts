@@ -274,7 +274,7 @@ describe('Runner, failures', () => {
     server.intercept = () => failure(422, 'Invalid', 'no');
     for (let n = 0; n < 3; n++) await deliver(widget('web'));
     const [first, ...others] = lines
-      .filter(({ message }) => message === 'Reconcile failed')
+      .filter(({ message }) => message === 'reconcile failed')
       .map(({ level }) => level);
     expect(first).toBe('warn');
     expect(others.length).toBeGreaterThan(1);

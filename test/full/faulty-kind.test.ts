@@ -45,7 +45,7 @@ test.each([
         { type: 'Warning', reason, note: expect.stringMatching(message) as string },
       ]);
     });
-    const line = await controller.logged(({ name, msg }) => name === bug && msg === 'Reconcile failed');
+    const line = await controller.logged(({ name, msg }) => name === bug && msg === 'reconcile failed');
     expect(line).toMatchObject({
       ...{ level: 'warn', reason, error: expect.stringMatching(message) as string },
       err: { type: 'TypeError', stack: expect.stringContaining('faulty.config.mjs') as string },

@@ -83,7 +83,7 @@ test('a webhook that refuses one object for a minute holds back no other, nor wh
   const rule = proxy.on(writesTo('deployments', 'refused'), refused);
   const requests = scenario.requestsFromNowOn();
   await subject.create('refused', small);
-  await scenario.controller.logged(({ msg, name }) => msg === 'Reconcile failed' && name === 'refused');
+  await scenario.controller.logged(({ msg, name }) => msg === 'reconcile failed' && name === 'refused');
   const others = Array.from({ length: 5 }, (_, index) => `web-${index}`);
   await inBatches(others, (name) => subject.create(name, small));
   for (const name of others) await subject.ready(name);

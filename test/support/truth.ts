@@ -154,6 +154,7 @@ function expectedStatus(
       groupKind(type) === groupKind(kind.type) ? (cr as unknown as AnyObject) : of(type).objects.get(key),
     controlledBy: (type, uid) => of(type).byOwner.get(uid) ?? [],
     mappedTo: (type, key) => of(type).byKey.get(key) ?? [],
+    find: () => ({}),
     clockSkewMilliseconds: undefined,
   };
   const key = objectKey(namespace, cr.metadata.name);

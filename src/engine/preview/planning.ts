@@ -1,5 +1,14 @@
 import type { Change, ChangeSet } from '../../contract/change.js';
-import type { Controller, Explanation, Plan, TypeRef, Watch } from '../../contract/controller.js';
+import type {
+  Controller,
+  Explanation,
+  Found,
+  Lookup,
+  Plan,
+  Query,
+  TypeRef,
+  Watch,
+} from '../../contract/controller.js';
 import { OperatorError } from '../../contract/error.js';
 import { objectId, objectKey, refOf, splitKey } from '../../contract/object.js';
 import type { AnyObject, ObjectRef } from '../../contract/object.js';
@@ -18,6 +27,7 @@ import { applySteps } from '../carry-out.js';
 import { ServerTime, systemClock } from '../clock.js';
 import { deleteObject, holdsDeletionsBack } from '../delete.js';
 import { doubtOf } from '../installed.js';
+import { byName, scopeOf } from '../lookups.js';
 import type { Transport } from '../transport.js';
 import { listPages } from '../watch.js';
 
@@ -87,7 +97,7 @@ export class Planning {
   /** The plan, once all that it is made of is known. */
   async plan(key: string, now: Date): Promise<Planned> {
     for (;;) {
-      const reader = new DemandingReader(this.reader, this.contents.has);
+      const reader = new DemandingReader(this.reader, this.contents);
       let made: Planned | undefined;
       let thrown: unknown;
       try {
@@ -139,6 +149,8 @@ interface ContentsProps {
  */
 class Contents {
   private readonly loaded = new Set<string>();
+  /** What was looked up, by query. */
+  private readonly found = new Map<string, readonly AnyObject[]>();
   private readonly given: ReadonlyMap<string, AnyObject>;
   private readonly namespaceOf: ReadonlyMap<string, string | undefined>;
 
@@ -148,6 +160,7 @@ class Contents {
   }
 
   readonly has = (demand: Demand): boolean => {
+    if ('query' in demand) return this.found.has(idOfQuery(demand.lookup, demand.query));
     const watches = this.watchesFor(demand);
     if (isOne(demand, watches) && this.loaded.has(idOfObject(demand.type, demand.key))) return true;
     if (this.isOwned(demand) && this.loaded.has(idOfOwned(demand.type, this.namespaceIn(demand))))
@@ -158,10 +171,15 @@ class Contents {
   /** Forgets what was read. */
   forget(): void {
     this.loaded.clear();
+    this.found.clear();
   }
 
   async load(demand: Demand): Promise<void> {
     if (this.has(demand)) return;
+    if ('query' in demand) {
+      await this.lookUp(demand);
+      return;
+    }
     const watches = this.watchesFor(demand);
     const [first] = watches;
     if (first && isOne(demand, watches)) {
@@ -175,12 +193,29 @@ class Contents {
       });
   }
 
+  /** Returns what a query finds; nothing before it is loaded. */
+  readonly answer = (lookup: Lookup, query: Query): Found => {
+    const objects = this.found.get(idOfQuery(lookup, query));
+    return objects ? { objects: objects.map(lookup.keep) } : {};
+  };
+
+  private async lookUp({ lookup, query }: Extract<Demand, { readonly query: Query }>): Promise<void> {
+    const scope = scopeOf(lookup, query);
+    let objects: readonly AnyObject[] = [];
+    try {
+      objects = await this.props.api.listAll(scope);
+    } catch (error) {
+      if (!(error instanceof ApiError) || !(await this.isMissing(scope.type, error))) throw error;
+    }
+    this.found.set(idOfQuery(lookup, query), byName(objects));
+  }
+
   private isOwned(demand: Demand): boolean {
     return 'owner' in demand && this.props.ownedSelector !== undefined;
   }
 
   /** Returns none where no watch covers it, which the reader refuses. */
-  private watchesFor({ type }: Demand): Watch[] {
+  private watchesFor({ type }: WatchedDemand): Watch[] {
     return this.props.watches.filter((watch) => groupKind(watch.type) === groupKind(type));
   }
 
@@ -304,6 +339,11 @@ function idOfScope({ type, namespace = '', name = '' }: Scope): string {
   return `all ${groupKind(type)} ${namespace} ${name}`;
 }
 
+function idOfQuery(lookup: Lookup, query: Query): string {
+  const scope = scopeOf(lookup, query);
+  return `${idOfScope(scope)} ${scope.selector ?? ''}`;
+}
+
 function idOfOwned(type: TypeRef, namespace = ''): string {
   return `owned ${groupKind(type)} ${namespace}`;
 }
@@ -312,8 +352,10 @@ function objectIdOf({ apiVersion, kind }: TypeRef, key: string): string {
   return objectId({ apiVersion, kind, ...splitKey(key) });
 }
 
-/** Request of a plan: one object, the objects of an owner, or all of a type. */
-type Demand =
+/** Request of a plan: what a query finds, or of what is watched one object, the objects of an owner, or all of a type. */
+type Demand = WatchedDemand | { readonly lookup: Lookup; readonly query: Query };
+
+type WatchedDemand =
   | { readonly type: TypeRef; readonly key: string }
   | { readonly type: TypeRef; readonly owner: string }
   | { readonly type: TypeRef };
@@ -327,8 +369,13 @@ class DemandingReader implements SweepReader {
 
   constructor(
     private readonly known: SweepReader,
-    private readonly isKnown: (demand: Demand) => boolean,
+    private readonly contents: Pick<Contents, 'has' | 'answer'>,
   ) {}
+
+  find(lookup: Lookup, query: Query): Found {
+    this.note({ lookup, query });
+    return this.contents.answer(lookup, query);
+  }
 
   get clockSkewMilliseconds(): number | undefined {
     return this.known.clockSkewMilliseconds;
@@ -354,7 +401,7 @@ class DemandingReader implements SweepReader {
   }
 
   private note(demand: Demand): void {
-    if (!this.isKnown(demand)) this.missing.push(demand);
+    if (!this.contents.has(demand)) this.missing.push(demand);
   }
 }
 

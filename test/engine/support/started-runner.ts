@@ -61,6 +61,9 @@ export function startedRunner(
     log: recordingLogger(lines),
     metrics,
     workers,
+    reflector: () => {
+      throw new Error('nothing is looked up here');
+    },
     ...more,
   });
   const running = runner.run();

@@ -55,6 +55,7 @@ export class Example {
           .filter(({ kind }) => kind === type.kind && kind in children)
           .map((object) => ({ ...object, ...children[object.kind] })) as AnyObject[],
       mappedTo: () => [],
+      find: () => ({}),
       clockSkewMilliseconds: undefined,
     };
     const plan = this.kind.controller(render).reconcile(`shop/${metadata.name}`, reader, new Date(0));

@@ -134,7 +134,8 @@ export class World {
       controlledBy: () => [],
       mappedTo: ({ kind }) => ofKind(kind),
       deletions: (_, key) => this.remembered(key),
-      clockSkewMilliseconds: this.skew === undefined ? undefined : this.skew * 1000,
+      find: () => ({}),
+    clockSkewMilliseconds: this.skew === undefined ? undefined : this.skew * 1000,
     };
   }
 

@@ -55,6 +55,7 @@ export function readerOf({ watches }: Controller, objects: readonly object[]): R
       all(type).flatMap(({ object }) => (controllerOf(object)?.uid === uid ? object : [])),
     mappedTo: (type, key) =>
       all(type).flatMap(({ object, watch }) => (watch.mapsTo(object).includes(key) ? object : [])),
+    find: () => ({}),
     clockSkewMilliseconds: undefined,
   };
 }

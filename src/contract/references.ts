@@ -1,0 +1,242 @@
+import type { Found, Lookup, Query } from './controller.js';
+import { OperatorError } from './error.js';
+import type { KnownType, Wire } from './kubernetes-types.js';
+import { canonicalJson, contentHash, describeRef, groupOf, isMap, objectKey } from './object.js';
+import type { AnyObject, CustomResource, ObjectMeta } from './object.js';
+import { keepIdentity } from './projections.js';
+import { groupKind, resourceType } from './resource.js';
+import type { ResourceType, ResourceTypeProps } from './resource.js';
+import type { SpecOf } from './typed-crd.js';
+
+/** Another object that the construct reads, of the custom resource's namespace. */
+export interface ReferenceProps<Spec> extends ResourceTypeProps {
+  /** Returns the name of the object; undefined where this custom resource refers to none. Either this or `labels`. */
+  readonly name?: (cr: CustomResource<Spec>) => string | undefined;
+  /** Returns the labels of the objects, of which there may be any number; undefined where none are looked for. */
+  readonly labels?: (cr: CustomResource<Spec>) => Readonly<Record<string, string>> | undefined;
+  /**
+   * Returns their namespace. Another one than the custom resource's needs a ReferenceGrant there, unless the custom resource has
+   * no namespace.
+   * @default - that of the custom resource; has to be given where that has none
+   */
+  readonly namespace?: (cr: CustomResource<Spec>) => string | undefined;
+  /**
+   * The construct gets undefined where the object isn't there.
+   * @default false - the custom resource is stalled with the reason `ReferenceNotFound` until it is
+   */
+  readonly optional?: boolean;
+  /**
+   * The construct gets the data of a Secret. They are kept in memory, and whatever it renders of them is stored unencrypted in
+   * its children.
+   * @default false - their checksum alone
+   */
+  readonly data?: boolean;
+}
+
+/** References of a kind, by the names under which the construct gets them. */
+export type References<Source> = Readonly<Record<string, ReferenceProps<SpecOf<Source>>>>;
+
+/** What `references` of the props holds: an object, or a list where the reference is by labels. */
+export type ReferencesOf<Props> = {
+  readonly [Name in keyof Props]: Props[Name] extends { readonly labels: unknown }
+    ? readonly ReferencedOf<Props[Name]>[]
+    : ReferencedOf<Props[Name]> | MaybeMissing<Props[Name]>;
+};
+
+type MaybeMissing<Props> = Props extends { readonly optional: true }
+  ? undefined
+  : Props extends { readonly name: (cr: never) => infer Name }
+    ? Extract<Name, undefined>
+    : undefined;
+
+type ReferencedOf<Props> = Props extends {
+  readonly apiVersion: infer ApiVersion;
+  readonly kind: infer Kind;
+}
+  ? [ApiVersion, Kind] extends ['v1', 'Secret']
+    ? SecretOf<Props>
+    : Referenced & Wire<Omit<KnownType<ApiVersion, Kind>, 'apiVersion' | 'kind' | 'metadata'>>
+  : Referenced;
+
+type SecretOf<Props> = Referenced & {
+  readonly type?: string;
+  /** Hash of its type and data. */
+  readonly checksum: string;
+} & (Props extends { readonly data: true }
+    ? { readonly data?: Readonly<Record<string, string>> }
+    : unknown);
+
+/** A referenced object, without what has no meaning for others: its UID, versions, owners and managers. */
+export type Referenced = AnyObject & {
+  readonly metadata: Pick<ObjectMeta, 'name' | 'namespace' | 'labels' | 'annotations'>;
+};
+
+/** References as the construct gets them, whatever their types. */
+export type ReferencedByName = Readonly<Record<string, Referenced | readonly Referenced[] | undefined>>;
+
+/** A reference whose type is complete. */
+interface Reference {
+  readonly name: string;
+  readonly props: ReferenceProps<never>;
+  readonly lookup: Lookup;
+}
+
+/** Looks up objects: in the cluster, or among those of files. */
+export type Find = (lookup: Lookup, query: Query) => Found;
+
+const grants: Lookup = {
+  type: resourceType({ apiVersion: 'gateway.networking.k8s.io/v1beta1', kind: 'ReferenceGrant' }),
+  keep: (object) => ({ ...keepIdentity(object), spec: object.spec }),
+};
+
+/** What the custom resources of one kind refer to. */
+export class KindReferences {
+  readonly lookups: readonly Lookup[];
+  private readonly all: readonly Reference[];
+
+  constructor(
+    private readonly owner: ResourceType,
+    props: Readonly<Record<string, ReferenceProps<never>>>,
+  ) {
+    this.all = Object.entries(props).map(([name, each]) => {
+      const type = resourceType(each);
+      const keep = groupKind(type) === 'Secret' ? secretKeeper(each.data ?? false) : keepReferenced;
+      return { name, props: each, lookup: { type, keep } };
+    });
+    const reachesOut = owner.namespaced && this.all.some(({ props: { namespace } }) => namespace);
+    this.lookups = [...this.all.map(({ lookup }) => lookup), ...(reachesOut ? [grants] : [])];
+  }
+
+  /**
+   * Returns what a custom resource refers to; undefined while that isn't known yet.
+   * @param isOffline permissions of other namespaces aren't asked for
+   * @throws OperatorError `ReferenceNotFound`, `ReferenceNotPermitted`, `ReferenceUnknown` where it can't be found out
+   */
+  resolve(cr: CustomResource, find: Find, isOffline = false): ReferencedByName | undefined {
+    const found = this.all.map((reference) => [reference.name, this.one(reference, cr, find, isOffline)]);
+    if (found.some(([, one]) => one === 'unknown')) return undefined;
+    return Object.fromEntries(found) as ReferencedByName;
+  }
+
+  private one({ name, props, lookup }: Reference, cr: CustomResource, find: Find, isOffline: boolean): unknown {
+    const { type } = lookup;
+    const namespace = type.namespaced
+      ? (props.namespace?.(cr as never) ?? cr.metadata.namespace)
+      : undefined;
+    const [wanted, labels] = [props.name?.(cr as never), props.labels?.(cr as never)];
+    if (wanted === undefined && labels === undefined) return props.labels ? [] : undefined;
+    const owner = describeRef({ ...cr, ...cr.metadata, kind: this.owner.kind });
+    const ref = { ...type, name: wanted ?? labelText(labels), ...(namespace !== undefined && { namespace }) };
+    const what = `${owner} refers to ${describeRef(ref)} (references.${name})`;
+    const look = (at: Lookup, query: Query): readonly AnyObject[] | undefined => {
+      const answer = find(at, { ...query, ...(namespace !== undefined && { namespace }) });
+      if (answer.objects || answer.why === undefined) return answer.objects;
+      const message = `${what}, which can't be looked up: ${answer.why}`;
+      throw new OperatorError({ reason: 'ReferenceUnknown', message, retry: 'backoff' });
+    };
+    if (!isOffline && this.owner.namespaced && type.namespaced && namespace !== cr.metadata.namespace) {
+      const permits = look(grants, {});
+      if (!permits) return 'unknown';
+      if (!permits.some((grant) => isPermitted(grant, this.owner, cr, type, wanted)))
+        throw new OperatorError({
+          reason: 'ReferenceNotPermitted',
+          message: `${what}, and nothing permits that: create a ReferenceGrant in the namespace ${namespace ?? ''}, from ${groupKind(this.owner)} of ${cr.metadata.namespace ?? ''} to ${groupKind(type)}`,
+        });
+    }
+    const objects = look(lookup, wanted === undefined ? { labels: labels ?? {} } : { name: wanted });
+    if (!objects) return 'unknown';
+    if (wanted === undefined) return objects.map(shown);
+    if (objects[0]) return shown(objects[0]);
+    if (props.optional) return undefined;
+    throw new OperatorError({
+      reason: 'ReferenceNotFound',
+      message: `${what}, which isn't there: create it, or change the reference`,
+    });
+  }
+}
+
+function labelText(labels: Readonly<Record<string, string>> = {}): string {
+  return Object.entries(labels)
+    .map(([label, value]) => `${label}=${value}`)
+    .join();
+}
+
+/** @see https://gateway-api.sigs.k8s.io/api-types/referencegrant/ */
+function isPermitted(
+  { spec }: AnyObject,
+  owner: ResourceType,
+  { metadata: { namespace } }: CustomResource,
+  type: ResourceType,
+  name: string | undefined,
+): boolean {
+  type Entry = Readonly<Partial<Record<'group' | 'kind' | 'namespace' | 'name', string>>>;
+  const { from = [], to = [] } = (spec ?? {}) as { readonly from?: readonly Entry[]; readonly to?: readonly Entry[] };
+  const isOf = ({ group = '', kind }: Entry, { apiVersion, kind: other }: ResourceType): boolean =>
+    group === groupOf(apiVersion) && kind === other;
+  return (
+    from.some((entry) => isOf(entry, owner) && entry.namespace === namespace) &&
+    // One that names an object permits no search by labels.
+    to.some((entry) => isOf(entry, type) && (!entry.name || entry.name === name))
+  );
+}
+
+/** Holds a copy of all data, so that it would be one of a Secret, too. */
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+
+/** Keeps everything but bookkeeping. */
+function keepReferenced(object: AnyObject): AnyObject {
+  const { labels, annotations = {} } = object.metadata;
+  const { [LAST_APPLIED]: _, ...others } = annotations;
+  const identity = keepIdentity(object);
+  return {
+    ...object,
+    metadata: {
+      ...identity.metadata,
+      ...(labels && { labels }),
+      ...(Object.keys(others).length > 0 && { annotations: others }),
+    },
+  };
+}
+
+function secretKeeper(keepsData: boolean): Lookup['keep'] {
+  return (object) => {
+    const { data, stringData: _, ...rest } = keepReferenced(object);
+    const checksum = contentHash({ type: object.type, data: data ?? {} });
+    return { ...rest, ...(keepsData && { data }), checksum };
+  };
+}
+
+const shownOf = new WeakMap<AnyObject, Referenced>();
+
+/** Without what differs between equal objects. */
+function shown(object: AnyObject): Referenced {
+  const { uid, resourceVersion, ownerReferences, deletionTimestamp, ...metadata } = object.metadata;
+  const known = shownOf.get(object) ?? { ...object, metadata };
+  shownOf.set(object, known);
+  return known;
+}
+
+/**
+ * Returns annotations for a Pod template with a checksum of each referenced object: its Pods are replaced when one of them
+ * changes. Of a Secret, type and data count, of another object all but its status.
+ * @param references of the props, or some of them
+ */
+export function checksumAnnotations(
+  references: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(references).flatMap(([name, value]) =>
+      value === undefined ? [] : [[`checksum/${name}`, checksumOf(value)]],
+    ),
+  );
+}
+
+function checksumOf(value: unknown): string {
+  const contents = [value].flat().map((object) => {
+    if (!isMap(object)) return object;
+    if (typeof object.checksum === 'string') return object.checksum;
+    const { status: _, metadata, ...content } = object as AnyObject;
+    return { ...content, key: objectKey(metadata.namespace, metadata.name) };
+  });
+  return contentHash({ contents: canonicalJson(contents) });
+}

@@ -1,0 +1,72 @@
+import { messageOf, OperatorError } from '../contract/error.js';
+import type { RenderedKind, RenderInputs } from '../contract/kind.js';
+import { isMap } from '../contract/object.js';
+import type { AnyObject, CustomResource } from '../contract/object.js';
+import type { Find } from '../contract/references.js';
+import { groupKind } from '../contract/resource.js';
+import { parseDocuments, placeOf, readSources } from './document.js';
+import { InputError } from './problem.js';
+import { withEncodedSecret } from './render.js';
+
+/**
+ * Reads the objects that custom resources may refer to, of whatever types.
+ * @throws InputError with the place of everything that is no object
+ */
+export async function readReferences(sources: readonly string[], recursive: boolean): Promise<AnyObject[]> {
+  const problems: string[] = [];
+  const read = await readSources({ sources, recursive });
+  const documents = read.flatMap((source) => parseDocuments(source, (problem) => problems.push(problem)));
+  const objects = documents.flatMap((document) => {
+    const { value } = document;
+    if (isObject(value)) return [value];
+    problems.push(`${placeOf(document, [])}: no object; give apiVersion, kind and metadata.name`);
+    return [];
+  });
+  if (problems.length > 0) throw new InputError(problems);
+  return objects;
+}
+
+function isObject(value: unknown): value is AnyObject {
+  if (!isMap(value) || !isMap(value.metadata)) return false;
+  return [value.apiVersion, value.kind, value.metadata.name].every((text) => typeof text === 'string');
+}
+
+/** What a custom resource is rendered from without a cluster. */
+export function offlineInputs(
+  { references }: RenderedKind,
+  cr: CustomResource,
+  { policy, references: objects = [] }: RenderInputsOffline,
+): RenderInputs {
+  return {
+    ...(policy && { policy }),
+    ...(references && { references: references.resolve(cr, findAmong(objects), true) ?? {} }),
+  };
+}
+
+export interface RenderInputsOffline extends Pick<RenderInputs, 'policy'> {
+  /** Objects that it may refer to; one without a namespace is in whatever namespace is asked for. @default - none */
+  readonly references?: readonly AnyObject[];
+}
+
+function findAmong(objects: readonly AnyObject[]): Find {
+  return ({ type, keep }, { namespace, name, labels = {} }) => {
+    const found = objects.filter(
+      (object) =>
+        groupKind(object) === groupKind(type) &&
+        (object.metadata.namespace ?? namespace) === namespace &&
+        (name === undefined || object.metadata.name === name) &&
+        Object.entries(labels).every(([label, value]) => object.metadata.labels?.[label] === value),
+    );
+    const placed = found.map((object) => {
+      const metadata = { ...object.metadata, ...(namespace !== undefined && { namespace }) };
+      return keep(withEncodedSecret({ ...object, metadata }));
+    });
+    return { objects: placed.sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1)) };
+  };
+}
+
+/** Returns the message of what refuses a custom resource, with what helps where there is no cluster. */
+export function offlineMessage(error: unknown): string {
+  const isMissing = error instanceof OperatorError && error.reason === 'ReferenceNotFound';
+  return `${messageOf(error)}${isMissing ? '; without a cluster, give its file or folder by --references' : ''}`;
+}

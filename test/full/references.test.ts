@@ -1,0 +1,133 @@
+import { randomUUID } from 'node:crypto';
+import { beforeAll, expect, test } from 'vitest';
+import { resourceType } from '../../src/contract/resource.js';
+import { loadKind } from '../support/bundle.js';
+import { configMaps, deployments, eventually, services } from '../support/cluster.js';
+import { startController } from '../support/operator.js';
+import { requestsFromNowOn, settled, summary, writes } from '../support/requests.js';
+import { Subject } from '../support/subject.js';
+import { openCluster } from '../support/test-clusters.js';
+
+const user = 'operator-53';
+const secrets = resourceType({ apiVersion: 'v1', kind: 'Secret' });
+const { kind, config } = await loadKind('test/support/kinds/site.config.mjs');
+const cluster = openCluster();
+let sites: Subject;
+
+beforeAll(async () => {
+  sites = await Subject.make(cluster, kind, 'sites');
+  await startController({ ...{ cluster, user, kinds: [kind], config } });
+});
+
+async function put(type: typeof secrets, name: string, more: object, namespace = sites.namespace): Promise<void> {
+  const { apiVersion, kind } = type;
+  await cluster.create(type, { apiVersion, kind, metadata: { name, namespace }, ...more });
+}
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+const secret = (value: string): object => ({ data: { key: base64(value) } });
+
+async function rendered(name: string): Promise<Readonly<Record<string, string>>> {
+  const { data } = await cluster.get<{ data: Record<string, string> }>(sites.childPlace(configMaps, name));
+  return data;
+}
+
+async function checksum(name: string): Promise<string | undefined> {
+  type Live = { spec: { template: { metadata: { annotations?: Record<string, string> } } } };
+  const live = await cluster.get<Live>(sites.childPlace(deployments, name));
+  return live.spec.template.metadata.annotations?.['checksum/tls'];
+}
+
+test('a missing required reference stalls, without a retry, until it is there; a change of it renders again', async () => {
+  await sites.create('web', { secret: 'web-tls' });
+
+  const { message } = await sites.stalled('web', 'ReferenceNotFound');
+  expect(message).toContain(`refers to Secret ${sites.namespace}/web-tls (references.tls), which isn't there`);
+  await settled(cluster, user, { namespace: sites.namespace });
+  const requests = await requestsFromNowOn(cluster, user, sites.namespace);
+  await put(secrets, 'another', secret('x'));
+  await settled(cluster, user, { namespace: sites.namespace });
+  expect((await requests()).map(summary)).toEqual([]);
+
+  await put(secrets, 'web-tls', secret('one'));
+  await sites.ready('web');
+  const first = await checksum('web');
+  expect(first).toMatch(/^[0-9a-f]{32}$/);
+  expect(await rendered('web')).toEqual({
+    ...{ color: 'none', backends: '', secret: 'apiVersion,checksum,kind,metadata,type' },
+  });
+
+  await cluster.merge({ type: secrets, namespace: sites.namespace, name: 'web-tls' }, secret('two'));
+  await eventually(async () => {
+    expect(await checksum('web')).not.toBe(first);
+  });
+  await settled(cluster, user, { namespace: sites.namespace });
+});
+
+test('no more is read than what is referred to, and what isn’t any more is given up', async () => {
+  await put(secrets, 'swap-a', secret('a'));
+  await put(secrets, 'swap-b', secret('b'));
+  const requests = await requestsFromNowOn(cluster, user, sites.namespace);
+  await sites.create('swap', { secret: 'swap-a' });
+  await sites.ready('swap');
+  const first = await checksum('swap');
+  await sites.edit('swap', { secret: 'swap-b' });
+  await eventually(async () => {
+    expect(await checksum('swap')).not.toBe(first);
+  });
+  const second = await checksum('swap');
+
+  await cluster.merge({ type: secrets, namespace: sites.namespace, name: 'swap-a' }, secret('c'));
+  await settled(cluster, user, { namespace: sites.namespace });
+  expect(await checksum('swap')).toBe(second);
+  const reads = (await requests()).filter(({ objectRef }) => objectRef?.resource === 'secrets');
+  expect([...new Set(reads.map(({ verb, objectRef }) => `${verb} ${objectRef?.name ?? 'all'}`))].sort()).toEqual([
+    'watch swap-a',
+    'watch swap-b',
+  ]);
+});
+
+test('what is deleted stalls and keeps the children; recreated with another content, it renders again', async () => {
+  await put(secrets, 'gone', secret('one'));
+  await sites.create('gone', { secret: 'gone' });
+  await sites.ready('gone');
+  const first = await checksum('gone');
+
+  await cluster.delete({ type: secrets, namespace: sites.namespace, name: 'gone' });
+  await sites.stalled('gone', 'ReferenceNotFound');
+  expect(await checksum('gone')).toBe(first);
+  await put(secrets, 'gone', secret('two'));
+  await sites.ready('gone');
+  expect(await checksum('gone')).not.toBe(first);
+});
+
+test('objects by labels come and go', async () => {
+  const tier = `t-${randomUUID().slice(0, 8)}`;
+  const ports = [{ port: 80 }];
+  const backend = (name: string): object => ({
+    ...{ apiVersion: 'v1', kind: 'Service', spec: { ports } },
+    metadata: { name, namespace: sites.namespace, labels: { tier } },
+  });
+  await put(secrets, 'many', secret('x'));
+  await sites.create('many', { secret: 'many', tier });
+  await sites.ready('many');
+  for (const name of ['b', 'a']) await cluster.create(services, backend(`${tier}-${name}`) as never);
+  await eventually(async () => {
+    expect((await rendered('many')).backends).toBe(`${tier}-a,${tier}-b`);
+  });
+  await cluster.delete({ type: services, namespace: sites.namespace, name: `${tier}-a` });
+  await eventually(async () => {
+    expect((await rendered('many')).backends).toBe(`${tier}-b`);
+  });
+});
+
+test('another namespace has to permit it, and may take that back', async () => {
+  const elsewhere = await cluster.makeNamespace('themes');
+  await put(configMaps, 'dark', { data: { color: 'black' } }, elsewhere);
+  await put(secrets, 'themed', secret('x'));
+  await sites.create('themed', { secret: 'themed', theme: 'dark', themeNamespace: elsewhere });
+
+  const { message } = await sites.stalled('themed', 'ReferenceNotPermitted');
+  expect(message).toContain(`create a ReferenceGrant in the namespace ${elsewhere}`);
+  expect(writes([])).toEqual([]);
+});
