@@ -108,7 +108,15 @@ export { keepIdentity, keepStatus } from './contract/projections.js';
 // Rendering, and rights.
 export { renderStored } from './synth/render.js';
 export { checksumAnnotations } from './contract/references.js';
-export type { Referenced, ReferenceProps, References, ReferencesOf } from './contract/references.js';
+export type {
+  Find,
+  KindReferences,
+  Referenced,
+  ReferencedByName,
+  ReferenceProps,
+  References,
+  ReferencesOf,
+} from './contract/references.js';
 export { leaseRules, rulesFor } from './install/rules.js';
 export type { PolicyRule } from './install/rules.js';
 

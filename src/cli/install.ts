@@ -151,7 +151,8 @@ async function apply(props: InstallProps, options: InstallOptions, request: Inst
       ...(!options.acceptDataLoss && { checkDefinitions: (changes) => refuseDataLoss(changes, cluster) }),
     });
     const { namespace, dryRun } = options;
-    if (!dryRun) printLine(`Wait for it with "kubectl rollout status deployment/${INSTALL_NAME} -n ${namespace}"`);
+    if (!dryRun)
+      printLine(`Wait for it with "kubectl rollout status deployment/${INSTALL_NAME} -n ${namespace}"`);
   });
 }
 

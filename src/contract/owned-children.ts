@@ -75,7 +75,8 @@ export class OwnedChildren implements Controller {
     let error: OperatorError | undefined;
     try {
       const references = this.owning.references?.resolve(cr, (...query) => reader.find(...query));
-      if (this.owning.references && !references) return { ...NOTHING, requeueAt: new Date(now.getTime() + UNKNOWN_MILLISECONDS) };
+      if (this.owning.references && !references)
+        return { ...NOTHING, requeueAt: new Date(now.getTime() + UNKNOWN_MILLISECONDS) };
       const inputs = references && { references };
       const objects = this.render(this.owning, cr, inputs);
       error = this.unsteadiness(cr, objects, children, inputs);
@@ -168,7 +169,9 @@ export class OwnedChildren implements Controller {
       rendered.length === children.length && rendered.every((object) => applied.has(contentHash(object)));
     const isNew = children.length === 0 && this.renderings.size >= CHECKED_BEFORE_CREATION;
     const isTrusted = !isKnown && (isApplied || isNew);
-    const error = isTrusted ? undefined : unsteadiness(owner, rendered, () => this.render(this.owning, cr, around));
+    const error = isTrusted
+      ? undefined
+      : unsteadiness(owner, rendered, () => this.render(this.owning, cr, around));
     if (error ?? isKnown) return error ?? driftingRender(owner);
     this.renderings.set(key, { inputs, policy, hash });
     return undefined;

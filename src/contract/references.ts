@@ -55,16 +55,18 @@ type ReferencedOf<Props> = Props extends {
 }
   ? [ApiVersion, Kind] extends ['v1', 'Secret']
     ? SecretOf<Props>
-    : Referenced & Wire<Omit<KnownType<ApiVersion, Kind>, 'apiVersion' | 'kind' | 'metadata'>>
+    : Referenced & FieldsOf<KnownType<ApiVersion, Kind>>
   : Referenced;
+
+type FieldsOf<Known> = [Known] extends [never]
+  ? unknown
+  : Wire<Omit<Known, 'apiVersion' | 'kind' | 'metadata'>>;
 
 type SecretOf<Props> = Referenced & {
   readonly type?: string;
   /** Hash of its type and data. */
   readonly checksum: string;
-} & (Props extends { readonly data: true }
-    ? { readonly data?: Readonly<Record<string, string>> }
-    : unknown);
+} & (Props extends { readonly data: true } ? { readonly data?: Readonly<Record<string, string>> } : unknown);
 
 /** A referenced object, without what has no meaning for others: its UID, versions, owners and managers. */
 export type Referenced = AnyObject & {
@@ -118,11 +120,14 @@ export class KindReferences {
     return Object.fromEntries(found) as ReferencedByName;
   }
 
-  private one({ name, props, lookup }: Reference, cr: CustomResource, find: Find, isOffline: boolean): unknown {
+  private one(
+    { name, props, lookup }: Reference,
+    cr: CustomResource,
+    find: Find,
+    isOffline: boolean,
+  ): unknown {
     const { type } = lookup;
-    const namespace = type.namespaced
-      ? (props.namespace?.(cr as never) ?? cr.metadata.namespace)
-      : undefined;
+    const namespace = type.namespaced ? (props.namespace?.(cr as never) ?? cr.metadata.namespace) : undefined;
     const [wanted, labels] = [props.name?.(cr as never), props.labels?.(cr as never)];
     if (wanted === undefined && labels === undefined) return props.labels ? [] : undefined;
     const owner = describeRef({ ...cr, ...cr.metadata, kind: this.owner.kind });
@@ -170,7 +175,10 @@ function isPermitted(
   name: string | undefined,
 ): boolean {
   type Entry = Readonly<Partial<Record<'group' | 'kind' | 'namespace' | 'name', string>>>;
-  const { from = [], to = [] } = (spec ?? {}) as { readonly from?: readonly Entry[]; readonly to?: readonly Entry[] };
+  const { from = [], to = [] } = (spec ?? {}) as {
+    readonly from?: readonly Entry[];
+    readonly to?: readonly Entry[];
+  };
   const isOf = ({ group = '', kind }: Entry, { apiVersion, kind: other }: ResourceType): boolean =>
     group === groupOf(apiVersion) && kind === other;
   return (
@@ -200,9 +208,9 @@ function keepReferenced(object: AnyObject): AnyObject {
 
 function secretKeeper(keepsData: boolean): Lookup['keep'] {
   return (object) => {
-    const { data, stringData: _, ...rest } = keepReferenced(object);
-    const checksum = contentHash({ type: object.type, data: data ?? {} });
-    return { ...rest, ...(keepsData && { data }), checksum };
+    // The API server's defaults; a file may lack them.
+    const { data = {}, stringData: _, type = 'Opaque', ...rest } = keepReferenced(object);
+    return { ...rest, type, ...(keepsData && { data }), checksum: contentHash({ type, data }) };
   };
 }
 

@@ -31,11 +31,11 @@ function isObject(value: unknown): value is AnyObject {
   return [value.apiVersion, value.kind, value.metadata.name].every((text) => typeof text === 'string');
 }
 
-/** What a custom resource is rendered from without a cluster. */
+/** Returns what a custom resource is rendered from, but for itself. */
 export function offlineInputs(
   { references }: RenderedKind,
   cr: CustomResource,
-  { policy, references: objects = [] }: RenderInputsOffline,
+  { policy, references: objects = [] }: OfflineInputs,
 ): RenderInputs {
   return {
     ...(policy && { policy }),
@@ -43,7 +43,8 @@ export function offlineInputs(
   };
 }
 
-export interface RenderInputsOffline extends Pick<RenderInputs, 'policy'> {
+/** What a custom resource is rendered from where there is no cluster. */
+export interface OfflineInputs extends Pick<RenderInputs, 'policy'> {
   /** Objects that it may refer to; one without a namespace is in whatever namespace is asked for. @default - none */
   readonly references?: readonly AnyObject[];
 }

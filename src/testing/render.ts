@@ -11,7 +11,7 @@ import { judge, KnownKinds, readCustomResources } from '../synth/custom-resource
 import { applyDefaults } from '../synth/defaults.js';
 import { formatProblem, InputError } from '../synth/problem.js';
 import { offlineInputs } from '../synth/references.js';
-import type { RenderInputsOffline } from '../synth/references.js';
+import type { OfflineInputs } from '../synth/references.js';
 import { render as renderOne } from '../synth/render.js';
 import type { Failure, Outcome } from './sweep.js';
 import { ANY_SITE } from './trial.js';
@@ -28,7 +28,7 @@ import type { Sample, Swept } from './trial.js';
  * **Errors.** `InvalidInput` with each mistake in the custom resource; those of the renderer; `InvalidInput` too for a
  * kind that renders several custom resources together.
  */
-export function render(kind: Kind, cr: object, around: RenderInputsOffline = {}): AnyObject[] {
+export function render(kind: Kind, cr: object, around: OfflineInputs = {}): AnyObject[] {
   if (!('each' in kind.rendering))
     throw new OperatorError({
       reason: 'InvalidInput',

@@ -3,6 +3,7 @@ import { describe, expectTypeOf, it } from 'vitest';
 import type { KosmosAppService } from '../../imports/kosmos.io.js';
 import { defineCrd } from '../../src/contract/define-crd.js';
 import { defineKind } from '../../src/contract/define-kind.js';
+import type { References } from '../../src/contract/references.js';
 import type { PropsOf, SpecOf, StatusOf } from '../../src/contract/typed-crd.js';
 
 /** Checked by the compiler, `tsc -p test`; running it proves little more than that it loads. */
@@ -172,5 +173,39 @@ describe('the types of a class that cdk8s import has generated', () => {
       readonly env: { readonly value?: string };
       readonly free: unknown;
     }>();
+  });
+});
+
+describe('the types of references', () => {
+  const references = {
+    tls: { apiVersion: 'v1', kind: 'Secret', name: (cr) => cr.spec.image },
+    key: { apiVersion: 'v1', kind: 'Secret', data: true, name: (cr) => cr.spec.size },
+    theme: { apiVersion: 'v1', kind: 'ConfigMap', optional: true, name: (cr) => cr.spec.image },
+    backends: { apiVersion: 'v1', kind: 'Service', labels: (cr) => cr.spec.labels },
+    database: { apiVersion: 'db.example.com/v1', kind: 'Database', name: (cr) => cr.spec.image },
+  } as const satisfies References<typeof crd>;
+  type Props = PropsOf<typeof crd, typeof references>;
+
+  class Guestbook extends Construct {
+    constructor(
+      scope: Construct,
+      id: string,
+      { references: { tls, key, theme, backends, database } }: Props,
+    ) {
+      super(scope, id);
+      expectTypeOf(tls.checksum).toEqualTypeOf<string>();
+      expectTypeOf(tls.data).toEqualTypeOf<unknown>();
+      expectTypeOf(key?.data).toEqualTypeOf<Readonly<Record<string, string>> | undefined>();
+      expectTypeOf(theme?.data).toEqualTypeOf<{ readonly [key: string]: string } | undefined>();
+      expectTypeOf(theme).extract<undefined>().toEqualTypeOf<undefined>();
+      expectTypeOf(backends[0]?.spec?.clusterIP).toEqualTypeOf<string | undefined>();
+      expectTypeOf(database.spec).toEqualTypeOf<unknown>();
+    }
+  }
+
+  it('are those of the objects, by name and labels', () => {
+    defineKind({ crd, construct: Guestbook, references, children: [{ apiVersion: 'v1', kind: 'Service' }] });
+    // @ts-expect-error The construct reads more.
+    defineKind({ crd, construct: Guestbook, references: { tls: references.tls }, children: [] });
   });
 });

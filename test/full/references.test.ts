@@ -3,23 +3,32 @@ import { beforeAll, expect, test } from 'vitest';
 import { resourceType } from '../../src/contract/resource.js';
 import { loadKind } from '../support/bundle.js';
 import { configMaps, deployments, eventually, services } from '../support/cluster.js';
+import type { Cluster } from '../support/cluster.js';
 import { startController } from '../support/operator.js';
-import { requestsFromNowOn, settled, summary, writes } from '../support/requests.js';
+import { requestsFromNowOn, settled, summary } from '../support/requests.js';
 import { Subject } from '../support/subject.js';
-import { openCluster } from '../support/test-clusters.js';
+import { installGatewayApi, referenceGrants } from '../support/gateway.js';
+import { ownControlPlane } from '../support/test-clusters.js';
 
 const user = 'operator-53';
 const secrets = resourceType({ apiVersion: 'v1', kind: 'Secret' });
 const { kind, config } = await loadKind('test/support/kinds/site.config.mjs');
-const cluster = openCluster();
+const own = ownControlPlane({ users: [user] });
+let cluster: Cluster;
 let sites: Subject;
 
 beforeAll(async () => {
+  ({ cluster } = own);
   sites = await Subject.make(cluster, kind, 'sites');
   await startController({ ...{ cluster, user, kinds: [kind], config } });
 });
 
-async function put(type: typeof secrets, name: string, more: object, namespace = sites.namespace): Promise<void> {
+async function put(
+  type: typeof secrets,
+  name: string,
+  more: object,
+  namespace = sites.namespace,
+): Promise<void> {
   const { apiVersion, kind } = type;
   await cluster.create(type, { apiVersion, kind, metadata: { name, namespace }, ...more });
 }
@@ -42,7 +51,9 @@ test('a missing required reference stalls, without a retry, until it is there; a
   await sites.create('web', { secret: 'web-tls' });
 
   const { message } = await sites.stalled('web', 'ReferenceNotFound');
-  expect(message).toContain(`refers to Secret ${sites.namespace}/web-tls (references.tls), which isn't there`);
+  expect(message).toContain(
+    `refers to Secret ${sites.namespace}/web-tls (references.tls), which isn't there`,
+  );
   await settled(cluster, user, { namespace: sites.namespace });
   const requests = await requestsFromNowOn(cluster, user, sites.namespace);
   await put(secrets, 'another', secret('x'));
@@ -81,10 +92,9 @@ test('no more is read than what is referred to, and what isn’t any more is giv
   await settled(cluster, user, { namespace: sites.namespace });
   expect(await checksum('swap')).toBe(second);
   const reads = (await requests()).filter(({ objectRef }) => objectRef?.resource === 'secrets');
-  expect([...new Set(reads.map(({ verb, objectRef }) => `${verb} ${objectRef?.name ?? 'all'}`))].sort()).toEqual([
-    'watch swap-a',
-    'watch swap-b',
-  ]);
+  expect(
+    [...new Set(reads.map(({ verb, objectRef }) => `${verb} ${objectRef?.name ?? 'all'}`))].sort(),
+  ).toEqual(['watch swap-a', 'watch swap-b']);
 });
 
 test('what is deleted stalls and keeps the children; recreated with another content, it renders again', async () => {
@@ -129,5 +139,16 @@ test('another namespace has to permit it, and may take that back', async () => {
 
   const { message } = await sites.stalled('themed', 'ReferenceNotPermitted');
   expect(message).toContain(`create a ReferenceGrant in the namespace ${elsewhere}`);
-  expect(writes([])).toEqual([]);
+
+  await installGatewayApi(cluster, [referenceGrants]);
+  const spec = {
+    from: [{ group: 'test.example.com', kind: 'Site', namespace: sites.namespace }],
+    to: [{ group: '', kind: 'ConfigMap' }],
+  };
+  await put(referenceGrants, 'sites', { spec }, elsewhere);
+  await sites.ready('themed');
+  expect(await rendered('themed')).toMatchObject({ color: 'black' });
+
+  await cluster.delete({ type: referenceGrants, namespace: elsewhere, name: 'sites' });
+  await sites.stalled('themed', 'ReferenceNotPermitted');
 });

@@ -63,7 +63,7 @@ test('a controller runs a construct that hangs once for a custom resource, gener
   const of = (uid: string, { policy = noPolicy, generation = 1 } = {}): string =>
     reasonOf(() => {
       const { metadata, ...cr } = widget('web', { image: 'nginx', size: 1 });
-      render(kind, { ...cr, metadata: { ...metadata, uid, generation } }, policy);
+      render(kind, { ...cr, metadata: { ...metadata, uid, generation } }, { policy });
     });
   /** Reports whether it ran: twice on a machine so busy that it looks suspended. */
   const hasRun = (): boolean => {
