@@ -135,7 +135,7 @@ export class World {
       mappedTo: ({ kind }) => ofKind(kind),
       deletions: (_, key) => this.remembered(key),
       find: () => ({}),
-    clockSkewMilliseconds: this.skew === undefined ? undefined : this.skew * 1000,
+      clockSkewMilliseconds: this.skew === undefined ? undefined : this.skew * 1000,
     };
   }
 
