@@ -1,14 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { isContainer } from '../contract/deterministic.js';
-import { messageOf } from '../contract/error.js';
-import { isHashAnnotation } from '../contract/names.js';
-import { controllerOf, describeRef, objectId, refOf } from '../contract/object.js';
+import { messageOf, OperatorError } from '../contract/error.js';
+import type { RenderedKind } from '../contract/kind.js';
+import { APPLIED_HASH_ANNOTATION, isHashAnnotation } from '../contract/names.js';
+import { contentHash, controllerOf, describeRef, objectId, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
-import { resourceType } from '../contract/resource.js';
+import { groupKind, resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
 import { describePath, driftOf, managedFieldsOf } from '../engine/managed-fields.js';
 import type { FieldPath, FieldsV1 } from '../engine/managed-fields.js';
+import { offlineInputs } from '../synth/references.js';
+import { render as renderOne } from '../synth/render.js';
 import { collection } from './cluster.js';
 import { eventually } from './eventually.js';
 import { differences } from './render.js';
@@ -477,6 +480,80 @@ export async function kills(stand: Stand): Promise<Outcome> {
     await isGone(trial);
   });
   return { tried: `${done} kills at ${most} writes`, failures };
+}
+
+/** Ways in which an object that is referred to changes, each from the state that the one before has left. */
+const REFERENCE_CHANGES = ['changed', 'deleted', 'created again', 'replaced by another'] as const;
+
+/**
+ * Checks that the objects are made of what the custom resource refers to now, however that changes, and with an operator that is
+ * killed at its first writes after each change.
+ */
+export async function references(stand: Stand): Promise<Outcome> {
+  const { rendering } = stand.kind;
+  const each = 'each' in rendering ? rendering.each : undefined;
+  if (!each?.references) return { tried: '', failures: [], notApplicable: 'it refers to nothing' };
+  const types = new Map(each.references.lookups.map(({ type }) => [groupKind(type), type]));
+  const around = stand.surroundings?.(trials.ANY_SITE).objects ?? [];
+  const subjects = around.flatMap((object, index) => (types.has(groupKind(object)) ? [index] : []));
+  if (subjects.length === 0) {
+    const what = 'the surroundings have nothing that it refers to: return such objects from `surroundings`';
+    return { tried: '', failures: [{ what, sequence: [] }] };
+  }
+  const kills = [
+    undefined,
+    ...[1, 2].flatMap(
+      (write) =>
+        [
+          { write, when: 'before' },
+          { write, when: 'after' },
+        ] as const,
+    ),
+  ];
+  const runs = stand.samples.flatMap((sample) =>
+    subjects.flatMap((subject) => kills.map((point) => ({ sample, subject, point }))),
+  );
+  const failures = await trialOfEach(stand, runs, async (trial, { sample, subject, point }) => {
+    await trial.startWith(sample);
+    for (const change of REFERENCE_CHANGES) {
+      trial.operator.wire.killAt(point);
+      await trial.changeAround(subject, change);
+      await rolledOut(trial);
+      trial.operator.wire.killAt(undefined);
+      if (!trial.isAlive) await trial.restart();
+      await eventually(async () => {
+        const live = await trial.list([...types.values()]);
+        const [expected, found] = await madeOf(trial, each, live);
+        const [first] = differences(expected, found);
+        if (first) throw new Error(first.text);
+      });
+    }
+  });
+  return {
+    tried: `${REFERENCE_CHANGES.length} changes of ${subjects.length} objects, ${kills.length - 1} kills`,
+    failures,
+  };
+}
+
+/** Returns which objects there are to be, by the hash of their rendering, and which there are; or why there are none. */
+async function madeOf(
+  trial: Trial,
+  each: RenderedKind,
+  live: readonly AnyObject[],
+): Promise<readonly [expected: unknown, found: unknown]> {
+  const cr = await trial.get();
+  try {
+    const objects = renderOne(each, cr, offlineInputs(each, cr, { references: live }));
+    const own = await trial.objects();
+    const hashOf = ({ metadata }: AnyObject): unknown => metadata.annotations?.[APPLIED_HASH_ANNOTATION];
+    return [
+      Object.fromEntries(objects.map((object) => [objectId(object), contentHash(object)])),
+      Object.fromEntries(own.map((object) => [objectId(object), hashOf(object)])),
+    ];
+  } catch (error) {
+    if (!(error instanceof OperatorError)) throw error;
+    return [error.reason, conditionOf(cr, 'Stalled')?.reason];
+  }
 }
 
 async function writesOf(stand: Stand, from: Sample, to: Sample): Promise<{ most: number; deleting: number }> {

@@ -10,7 +10,7 @@ import { rulesFor } from '../install/rules.js';
 import { judge, KnownKinds } from '../synth/custom-resource.js';
 import { formatProblem, showValue } from '../synth/problem.js';
 import { accountKubeconfig, grant, installCrd, withdraw } from './account.js';
-import { collisions, drift, events, kills, ownership, settling, status } from './checks.js';
+import { collisions, drift, events, kills, ownership, references, settling, status } from './checks.js';
 import { Cluster } from './cluster.js';
 import { eventually } from './eventually.js';
 import { withSandbox } from './operator.js';
@@ -58,6 +58,7 @@ const CHECKS = {
   status,
   drift,
   kills,
+  references,
   events,
   walk,
 } satisfies Readonly<Record<string, (stand: Stand) => Promise<Outcome> | Outcome>>;

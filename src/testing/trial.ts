@@ -256,6 +256,32 @@ export class Trial implements AsyncDisposable {
     for (const object of removable()) await make(cluster, object);
   }
 
+  /** Changes an object of the surroundings, as its author. */
+  async changeAround(
+    index: number,
+    change: 'changed' | 'deleted' | 'created again' | 'replaced by another',
+  ): Promise<void> {
+    const { cluster } = this.stand;
+    const object = this.around.objects?.[index];
+    if (!object) return;
+    this.steps.push(`${object.kind} ${object.metadata.name} is ${change}`);
+    if (change !== 'created again' && change !== 'changed')
+      await cluster.delete(this.placeOf(object), { mayBeMissing: true });
+    if (change === 'deleted') return;
+    await make(cluster, change === 'created again' ? object : anotherOf(object, change));
+  }
+
+  /** Returns the objects of these types in the namespaces of the trial. */
+  async list(types: readonly ResourceType[]): Promise<AnyObject[]> {
+    const lists = types.flatMap((type) =>
+      this.namespaces.map(async (namespace) => {
+        const objects = await this.stand.cluster.listIfServed(type, namespace);
+        return objects.map((object) => ({ ...object, apiVersion: type.apiVersion, kind: type.kind }));
+      }),
+    );
+    return (await Promise.all(lists)).flat();
+  }
+
   get(name = this.name): Promise<LiveResource> {
     return this.stand.cluster.get<LiveResource>(this.place(name));
   }
@@ -391,6 +417,20 @@ export class Trial implements AsyncDisposable {
       throw error;
     }
   }
+}
+
+/** Another label, and where the type has them, other data. */
+function anotherOf(object: AnyObject, value: string): AnyObject {
+  const { metadata, data } = object;
+  const text = value.replaceAll(' ', '-');
+  const entry = { sweep: object.kind === 'Secret' ? Buffer.from(text).toString('base64') : text };
+  return {
+    ...object,
+    metadata: { ...metadata, labels: { ...metadata.labels, sweep: text } },
+    ...(['Secret', 'ConfigMap'].includes(object.kind) && {
+      data: { ...(data as object | undefined), ...entry },
+    }),
+  };
 }
 
 async function make(cluster: Cluster, object: AnyObject): Promise<void> {

@@ -8,7 +8,8 @@ import type { AppServiceSpec } from '../../src/kinds/app-service/spec.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
 import { formatReport, sweep } from '../../src/testing/sweep.js';
-import type { CheckResult, SweepOptions } from '../../src/testing/sweep.js';
+import type { CheckResult, MakeSurroundings, SweepOptions } from '../../src/testing/sweep.js';
+import { loadKind } from '../support/bundle.js';
 import { exampleDocument } from '../support/examples.js';
 import { httpRouteCrd } from '../support/http-route-crd.js';
 import { jobWatcherSamples, withJobs } from './support/job-watcher-swept.js';
@@ -16,15 +17,17 @@ import { keepsItsPort, streamIngressSamples, withIngressNginx } from './support/
 
 const CHECKS = [
   ...['list keys', 'rendering', 'settling', 'ownership', 'collisions', 'status', 'drift', 'kills'],
-  ...['events', 'walk'],
+  ...['references', 'events', 'walk'],
 ];
+
+const REFERS_TO_NOTHING = { references: 'it refers to nothing' };
 
 /** Sweeps a kind, for which all checks hold but those that don't apply. Returns the result of a check. */
 async function swept(
   kind: Kind,
   samples: readonly AnyObject[],
   options: SweepOptions,
-  notApplicable: Readonly<Record<string, string>> = {},
+  notApplicable: Readonly<Record<string, string>> = REFERS_TO_NOTHING,
 ): Promise<(name: string) => CheckResult | undefined> {
   const report = await sweep(kind, samples, { seed: 7, ...options });
 
@@ -88,6 +91,7 @@ test('JobWatcher passes its sweep, over Jobs that belong to others', async () =>
       rendering: 'it renders no objects',
       ownership: 'it makes no objects',
       drift: 'it makes no objects',
+      ...REFERS_TO_NOTHING,
     },
   );
 
@@ -103,4 +107,37 @@ test('StreamIngress passes its sweep, in which an ingress-nginx is shared with o
   expect(result('ownership')?.tried).toMatch(/8 shared objects/);
   expect(result('drift')?.tried).toMatch(/^12 fields changed, .* 8 objects removed$/);
   expect(result('walk')?.tried).toMatch(/can't be changed: protocol, listen;/);
+});
+
+test('a kind with references passes its sweep, whatever happens to what it refers to', async () => {
+  const { kind } = await loadKind('test/support/kinds/site.config.mjs');
+  const type = { apiVersion: 'test.example.com/v1', kind: 'Site' };
+  const samples = [
+    { ...type, metadata: { name: 'a' }, spec: { secret: 'tls', theme: 'dark', tier: 'web' } },
+    { ...type, metadata: { name: 'b' }, spec: { secret: 'tls' } },
+  ];
+  const surroundings: MakeSurroundings = ({ namespace }) => ({
+    objects: [
+      {
+        ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'tls', namespace } },
+        ...{ type: 'Opaque', data: { key: 'b25l' } },
+      },
+      {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: 'dark', namespace },
+        data: { color: 'black' },
+      },
+    ],
+  });
+  const waits = ({ secret }: Readonly<Record<string, unknown>>): boolean => secret !== 'tls';
+
+  const result = await swept(
+    kind,
+    samples,
+    { sandbox: openSandbox(inject('sandbox')), surroundings, waits, notWalked: ['themeNamespace'] },
+    {},
+  );
+
+  expect(result('references')?.tried).toBe('4 changes of 2 objects, 4 kills');
 });
