@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Action, Change } from '../contract/change.js';
 import { OperatorError } from '../contract/error.js';
 import type { Render } from '../contract/kind.js';
+import { PAUSED_ANNOTATION } from '../contract/names.js';
 import { describeRef, objectId, refOf } from '../contract/object.js';
 import type { AnyObject, ObjectRef } from '../contract/object.js';
 import { ApiError, classify } from '../engine/api-error.js';
@@ -122,6 +123,7 @@ export async function applyResources(props: ApplyProps): Promise<Applied[]> {
       if (operator) await report(`${nameOf(given)} would be left to the operator in ${operator.namespace}`);
     }
     for (const object of objects) await report(previewLine(object, props));
+    for (const given of own) if (isPaused(given)) await report(`${nameOf(given)} ${PAUSED}`);
     return all;
   }
 
@@ -198,10 +200,18 @@ async function applyOne(
       if (error) await report(`${name} can't be rendered: ${error.message}`);
       failures += changes.filter(({ action }) => action === 'failed').length + (error ? 1 : 0);
     }
+    if (isPaused(given)) await report(`${name} ${PAUSED}`);
     return failures;
   } catch (error) {
     return refused(`What is made of ${name} isn't written, or not all of it`, error);
   }
+}
+
+const PAUSED = `is paused: its objects stay as they are; remove the annotation ${PAUSED_ANNOTATION} to go on`;
+
+/** What the annotation says otherwise is refused where the objects are planned. */
+function isPaused({ after }: Given): boolean {
+  return after.metadata.annotations?.[PAUSED_ANNOTATION] === 'true';
 }
 
 const UNPRUNED = "left as it is: it isn't rendered any more, and --prune deletes it";

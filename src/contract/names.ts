@@ -20,6 +20,9 @@ export function isHashAnnotation(name: string): boolean {
 /** On an object that exists already: `<Kind>/<name>` of the custom resource that may take it over. */
 export const ADOPT_BY_ANNOTATION = 'reconstruct.kosmos.io/adopt-by';
 
+/** On a custom resource: `"true"` ends all writes for it but those of its status. */
+export const PAUSED_ANNOTATION = 'reconstruct.kosmos.io/paused';
+
 /** Source of names: a custom resource, or anything that looks like one. */
 export interface NamedKind {
   readonly apiVersion: string;

@@ -1,13 +1,18 @@
 import type { ChangeSet } from './change.js';
 import { dateConditions, standardConditions } from './conditions.js';
-import type { Condition } from './conditions.js';
-import type { Controller, Lookup, Plan, Reader, Watch } from './controller.js';
+import type { Condition, ConditionProps, Readiness } from './conditions.js';
+import type { ApplyStep, Controller, Lookup, Plan, Reader, Watch } from './controller.js';
 import { contentHash, controllerOf, describeRef, objectId, objectKey, refOf } from './object.js';
 import { driftingRender, unsteadiness } from './deterministic.js';
 import { OperatorError } from './error.js';
 import type { HandOver, HandOverFunction } from './hand-over.js';
 import type { Render, RenderedKind, RenderInputs } from './kind.js';
-import { APPLIED_HASH_ANNOTATION, childrenFieldManager, statusFieldManager } from './names.js';
+import {
+  APPLIED_HASH_ANNOTATION,
+  childrenFieldManager,
+  PAUSED_ANNOTATION,
+  statusFieldManager,
+} from './names.js';
 import type { AnyObject, CustomResource } from './object.js';
 import { describeThrown } from './origin.js';
 import { keepIdentity, keepStatus } from './projections.js';
@@ -73,7 +78,9 @@ export class OwnedChildren implements Controller {
     const children = owned(this.owning.children);
     let [rendered, handedOver]: [readonly AnyObject[], readonly HandOver[]] = [[], []];
     let error: OperatorError | undefined;
+    let isPaused = false;
     try {
+      isPaused = pausedBy(cr);
       const references = this.owning.references?.resolve(cr, (...query) => reader.find(...query));
       if (this.owning.references && !references)
         return { ...NOTHING, requeueAt: new Date(now.getTime() + UNKNOWN_MILLISECONDS) };
@@ -96,25 +103,30 @@ export class OwnedChildren implements Controller {
     };
     const regarding = { ...refOf(cr), uid };
     const wanted = new Set(rendered.map(objectId));
+    const pause = isPaused ? pauseOf(rendered, children) : undefined;
     const computed = oncePerOutcome((changes) => {
       const left = changes.every(({ action }) => action === 'unchanged')
         ? children
         : owned(this.owning.children);
-      return this.computeStatus(cr, failuresOf(changes, error), left, reader, now);
+      return this.computeStatus(cr, failuresOf(changes, error), left, reader, now, pause);
     });
+    const apply: ApplyStep[] = isPaused
+      ? []
+      : [
+          ...handedOver.map((step) => ({ ...step, handOver: true, owner })),
+          ...rendered.map((object) => ({
+            ...{ object, fieldManager: childrenFieldManager(kind), owner },
+            ...(this.isRecreated(object) && { recreate: true }),
+          })),
+        ];
     return {
-      apply: [
-        ...handedOver.map((step) => ({ ...step, handOver: true, owner })),
-        ...rendered.map((object) => ({
-          ...{ object, fieldManager: childrenFieldManager(kind), owner },
-          ...(this.isRecreated(object) && { recreate: true }),
-        })),
-      ],
-      delete: error
-        ? []
-        : [...children, ...owned(this.owning.formerChildren)]
-            .filter((child) => !child.metadata.deletionTimestamp && !wanted.has(objectId(child)))
-            .map((object) => ({ object })),
+      apply,
+      delete:
+        error || isPaused
+          ? []
+          : [...children, ...owned(this.owning.formerChildren)]
+              .filter((child) => !child.metadata.deletionTimestamp && !wanted.has(objectId(child)))
+              .map((object) => ({ object })),
       status: [
         {
           ...{ target: cr, fieldManager: statusFieldManager(kind) },
@@ -133,13 +145,15 @@ export class OwnedChildren implements Controller {
       ],
       requeueAt: (changes) => computed(changes).requeueAt,
       // What is to be handed over may depend on what was created.
-      ...(this.own.handOver && {
-        again: (changes) =>
-          changes.some(({ action }) => action === 'created' || action === 'recreated') &&
-          handOver(owned(this.owning.children)).length > 0,
-      }),
+      ...(this.own.handOver &&
+        !isPaused && {
+          again: (changes) =>
+            changes.some(({ action }) => action === 'created' || action === 'recreated') &&
+            handOver(owned(this.owning.children)).length > 0,
+        }),
       ...(error && { error }),
       statusError: (changes) => computed(changes).error,
+      ...(isPaused && { explain: () => [{ of: refOf(cr), summary: PAUSED_SUMMARY, differs: false }] }),
     };
   }
 
@@ -188,6 +202,7 @@ export class OwnedChildren implements Controller {
     children: readonly AnyObject[],
     reader: Reader,
     now: Date,
+    pause: Pause | undefined,
   ) {
     const worst = worstOf(failures);
     let report: StatusReport<object> = {};
@@ -211,9 +226,11 @@ export class OwnedChildren implements Controller {
     const { fields, conditions = [], requeueAt } = report;
     const readiness = failure
       ? failureReadiness(failure)
-      : (report.readiness ?? worstReadiness(children.map(childReadiness)));
-    const { generation } = cr.metadata;
-    const all = [...standardConditions(readiness), ...conditions];
+      : (pausedReadiness(pause) ?? report.readiness ?? worstReadiness(children.map(childReadiness)));
+    // An edit that waits has not been observed, so tools don't take the state of its children for that of the edit.
+    const generation = pause ? observedGenerationOf(cr) : cr.metadata.generation;
+    const others = pause ? [pausedCondition(cr), ...conditions.filter(({ type }) => type !== 'Paused')] : conditions;
+    const all = [...standardConditions(readiness), ...others];
     const status = {
       ...fields,
       ...(generation !== undefined && { observedGeneration: generation }),
@@ -221,6 +238,51 @@ export class OwnedChildren implements Controller {
     };
     return { readiness, requeueAt, status, error, failure };
   }
+}
+
+/** Pause of a custom resource. */
+interface Pause {
+  /** The first object that is not created for it. */
+  readonly missing: AnyObject | undefined;
+}
+
+function pauseOf(rendered: readonly AnyObject[], children: readonly AnyObject[]): Pause {
+  const present = new Set(children.map(objectId));
+  return { missing: rendered.find((object) => !present.has(objectId(object))) };
+}
+
+const PAUSED_SUMMARY = `is paused: nothing would be done; remove the annotation ${PAUSED_ANNOTATION} to go on`;
+
+/** Reports whether a custom resource is paused. @throws OperatorError `InvalidAnnotation` */
+export function pausedBy({ metadata }: Pick<AnyObject, 'metadata'>): boolean {
+  const value = metadata.annotations?.[PAUSED_ANNOTATION] ?? 'false';
+  if (value === 'true' || value === 'false') return value === 'true';
+  throw invalidAnnotation(PAUSED_ANNOTATION, value, ['true', 'false']);
+}
+
+function invalidAnnotation(name: string, value: string, known: readonly string[]): OperatorError {
+  const path = ['metadata', 'annotations', name];
+  const message = `metadata.annotations[${JSON.stringify(name)}]: ${JSON.stringify(value)} is none of ${known.join(', ')}; write one of them, or remove the annotation. Nothing is written until then`;
+  return new OperatorError({ reason: 'InvalidAnnotation', path, message });
+}
+
+function pausedReadiness(pause: Pause | undefined): Readiness | undefined {
+  if (!pause?.missing) return undefined;
+  const message = `${describeRef(refOf(pause.missing))} is missing, and is not created during a pause`;
+  return { phase: 'progressing', reason: 'Paused', message };
+}
+
+function pausedCondition(cr: LiveResource): ConditionProps {
+  const { generation } = cr.metadata;
+  const waiting = generation === observedGenerationOf(cr) ? '' : `; generation ${generation} waits`;
+  const message = `Nothing but this status is written${waiting}; remove the annotation ${PAUSED_ANNOTATION} to go on`;
+  return { type: 'Paused', status: 'True', reason: 'Paused', message };
+}
+
+/** The schema's default of -1 means none. */
+function observedGenerationOf({ status }: LiveResource): number | undefined {
+  const { observedGeneration = -1 } = status ?? {};
+  return observedGeneration < 0 ? undefined : observedGeneration;
 }
 
 /** Computes the status once for its several readers. */
@@ -241,7 +303,10 @@ function requireKnownFields(fields: object, known: readonly string[] | undefined
   );
 }
 
-type LiveResource = CustomResource<unknown, { readonly conditions?: readonly Partial<Condition>[] }>;
+type LiveResource = CustomResource<
+  unknown,
+  { readonly conditions?: readonly Partial<Condition>[]; readonly observedGeneration?: number }
+>;
 
 type Keep = (object: AnyObject) => Readonly<Record<string, unknown>> | undefined;
 

@@ -410,3 +410,60 @@ describe('OwnedChildren, a construct that is not deterministic', () => {
     expect(planFor('late')).toMatchObject({ apply: [], error: { reason: 'NotDeterministic' } });
   });
 });
+
+describe('OwnedChildren, paused', () => {
+  const PAUSED = 'reconstruct.kosmos.io/paused';
+  const pausedCr = (status: object = { observedGeneration: 3 }, value = 'true') => ({
+    ...cr({ annotations: { [PAUSED]: value } }),
+    status,
+  });
+  const conditionsOf = (plan: Plan): Readonly<Record<string, object>> =>
+    Object.fromEntries(statusOf(plan).conditions.map((each): [string, object] => [each.type ?? '', each]));
+  const containing = (text: string): unknown => expect.stringContaining(text);
+
+  it('plan nothing but the status, which says so, and leaves an edit unobserved', () => {
+    const old = { ...object(SERVICE, 'old', { uid: 'o' }), status: {} };
+    const handOver = () => [{ object: WEB, fieldManager: 'other' }];
+    const plan = planned({ cr: pausedCr(), children: [WEB, old], handOver });
+    expect(plan).toMatchObject({ apply: [], delete: [] });
+    expect(plan.again).toBeUndefined();
+    expect(statusOf(plan)).toMatchObject({ observedGeneration: 3 });
+    expect(conditionsOf(plan)).toMatchObject({
+      Ready: { status: 'True', observedGeneration: 3 },
+      Paused: { status: 'True', reason: 'Paused', message: containing('generation 4 waits') },
+    });
+    expect(plan.explain?.()[0]).toMatchObject({
+      summary: containing('nothing would be done'),
+      differs: false,
+    });
+  });
+
+  it.each([
+    ['what is missing', {}, () => [WEB], { status: 'Unknown', reason: 'Paused' }],
+    ['what can not be rendered', {}, refusing, { status: 'False', reason: 'InvalidSpec' }],
+    ['a generation that was never observed', { observedGeneration: -1 }, () => [], { status: 'True' }],
+  ])('report %s', (_, status, render, ready) => {
+    const plan = planned({ cr: pausedCr(status), render });
+    expect(plan.apply).toEqual([]);
+    expect(conditionsOf(plan).Ready).toMatchObject(ready);
+    expect(statusOf(plan)).not.toHaveProperty('observedGeneration');
+  });
+
+  it('end with the annotation, and refuse another value than true and false', () => {
+    for (const annotations of [{}, { [PAUSED]: 'false' }]) {
+      const plan = planned({ cr: cr({ annotations }) });
+      expect(plan.apply).toHaveLength(1);
+      expect(conditionsOf(plan)).not.toHaveProperty('Paused');
+    }
+    const plan = planned({ cr: pausedCr({}, 'yes'), children: [object(SERVICE, 'old')] });
+    expect(plan).toMatchObject({ apply: [], delete: [], error: { reason: 'InvalidAnnotation' } });
+    expect(conditionsOf(plan).Stalled).toMatchObject({
+      status: 'True',
+      message: containing('"yes" is none of true, false'),
+    });
+  });
+});
+
+function refusing(): never {
+  throw new OperatorError({ reason: 'InvalidSpec', message: 'no' });
+}

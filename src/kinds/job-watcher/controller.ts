@@ -1,7 +1,7 @@
 import { TOLERATED_SKEW_MILLISECONDS } from '../../contract/controller.js';
 import type { Controller, Metric, Plan, Sample, Watch } from '../../contract/controller.js';
 import { OperatorError } from '../../contract/error.js';
-import { statusFieldManager } from '../../contract/names.js';
+import { PAUSED_ANNOTATION, statusFieldManager } from '../../contract/names.js';
 import { objectKey, refOf, type AnyObject, type ObjectMeta } from '../../contract/object.js';
 import { resourceType, type ResourceType } from '../../contract/resource.js';
 import { DELETIONS_KEPT_MILLISECONDS, type SweepReader, type SweepStep } from '../../contract/sweep.js';
@@ -241,9 +241,11 @@ function recreatedUntil({ metadata }: KeptJob, reader: SweepReader): number | un
 
 /** Leaves out the bookkeeping that nothing here reads. */
 function keepWatcher({ apiVersion, kind, metadata, spec, status }: AnyObject): AnyObject {
-  const { managedFields, annotations, labels, ...kept } = metadata as ObjectMeta & {
+  const { managedFields, annotations, labels, ...rest } = metadata as ObjectMeta & {
     managedFields?: unknown;
   };
+  const paused = annotations?.[PAUSED_ANNOTATION];
+  const kept = paused === undefined ? rest : { ...rest, annotations: { [PAUSED_ANNOTATION]: paused } };
   return { apiVersion, kind, metadata: kept, spec, ...(status !== undefined && { status }) };
 }
 

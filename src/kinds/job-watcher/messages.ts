@@ -1,6 +1,7 @@
 import { standardConditions, type ConditionProps, type Readiness } from '../../contract/conditions.js';
 import type { EventProps, Explanation } from '../../contract/controller.js';
 import { OperatorError } from '../../contract/error.js';
+import { PAUSED_ANNOTATION } from '../../contract/names.js';
 import { refOf } from '../../contract/object.js';
 import { failureReadiness, worstOf } from '../../contract/status.js';
 import { condition } from '../common.js';
@@ -50,12 +51,15 @@ export function conditionsOf(
 }
 
 function readiness(
-  { suspend, dryRun, limits, frequencySeconds }: Watcher,
+  { suspend, isPaused, dryRun, limits, frequencySeconds }: Watcher,
   { exceeded, matched }: WatcherPass,
   errors: readonly OperatorError[],
 ): Readiness {
   const ready = (reason: string, message: string): Readiness => ({ phase: 'ready', reason, message });
-  if (suspend) return ready('Suspended', 'Nothing is deleted until spec.suspend is false or removed');
+  const until = isPaused
+    ? `the annotation ${PAUSED_ANNOTATION} is removed`
+    : 'spec.suspend is false or removed';
+  if (suspend) return ready('Suspended', `Nothing is deleted until ${until}`);
   if (exceeded !== undefined) {
     const most = (['maxPerRun', 'maxPercent'] as const).flatMap((limit) =>
       limits?.[limit] === undefined ? [] : [`${limit} ${limits[limit]}`],

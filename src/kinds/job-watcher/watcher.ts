@@ -1,5 +1,7 @@
 import { messageOf, OperatorError } from '../../contract/error.js';
+import { PAUSED_ANNOTATION } from '../../contract/names.js';
 import { objectKey } from '../../contract/object.js';
+import { pausedBy } from '../../contract/owned-children.js';
 import { compileRegularExpression, sizeOfRegularExpression } from '../../contract/regular-expression.js';
 import { compare, pathText } from '../common.js';
 import { durationSeconds } from './duration.js';
@@ -15,6 +17,8 @@ export interface Watcher extends Omit<
   /** `namespace/name`. */
   readonly key: string;
   readonly namespace: string;
+  /** It is suspended by the annotation. @default - by its spec, if at all */
+  readonly isPaused?: boolean;
   readonly ttlSeconds: Readonly<Partial<Record<Outcome, number>>>;
   readonly frequencySeconds: number;
   /** Its patterns may name other namespaces, and count in its own alone. */
@@ -30,15 +34,16 @@ const DEFAULT_FREQUENCY = '1m';
 /**
  * Reads a JobWatcher.
  * @throws OperatorError `PatternsTooLarge`, `InvalidPattern`, `InvalidDuration` for what the API server would refuse
- *   today, and `NamespaceNotPermitted` where nothing can be in its scope
+ *   today, `InvalidAnnotation` for what it can't check, and `NamespaceNotPermitted` where nothing can be in its scope
  */
 export function readWatcher({ metadata, spec }: LiveWatcher, settings: Settings): Watcher {
   const { namespace = '', name } = metadata;
   const { completedTTL, failedTTL, frequency, selector = {}, namespacePatterns, ...others } = spec;
   const { jobNamePatterns } = spec;
   checkPatterns(spec);
+  const isPaused = pausedBy({ metadata });
   return {
-    ...others,
+    ...{ ...others, ...(isPaused && { suspend: true, isPaused }) },
     key: objectKey(namespace, name),
     namespace,
     ttlSeconds: {
@@ -89,6 +94,8 @@ export interface ReadWatcher {
 /** What is known of one generation. */
 interface Known {
   readonly generation: number | undefined;
+  /** Its annotation, which may change without another generation. */
+  readonly paused: string | undefined;
   /** Of its patterns. */
   readonly sizes: ReadonlyMap<string, number> | OperatorError;
   read?: Watcher | OperatorError;
@@ -117,8 +124,9 @@ export class WatcherSet {
     for (const cr of [...crs].sort(oldestFirst)) {
       const { namespace = '', uid = '', generation } = cr.metadata;
       let known = this.known.get(uid);
-      const isNew = known?.generation !== generation;
-      if (!known || isNew) known = { generation, sizes: attempt(() => patternSizes(cr.spec)) };
+      const paused = cr.metadata.annotations?.[PAUSED_ANNOTATION];
+      const isNew = known?.generation !== generation || known?.paused !== paused;
+      if (!known || isNew) known = { generation, paused, sizes: attempt(() => patternSizes(cr.spec)) };
       this.known.set(uid, known);
       const its = taken.get(namespace) ?? { patterns: new Set(), size: 0 };
       taken.set(namespace, its);

@@ -70,6 +70,21 @@ describe('deletion', () => {
     expect(world.events).toMatchObject([{ reason: 'Deleted', note: 'Deleted 1 Job of 1' }]);
   });
 
+  test('waits during a pause, and where the annotation says neither true nor false', () => {
+    const paused = 'reconstruct.kosmos.io/paused';
+    world.setWatcher(SPEC);
+    world.addJob({ ended: 'Complete' });
+    world.annotateWatcher({ [paused]: 'true' });
+    world.now = 20;
+    expect(world.turn()).toEqual([]);
+    expect(world.condition('Ready')).toBe('True Suspended');
+    world.annotateWatcher({ [paused]: 'yes' });
+    expect(world.turn()).toEqual([]);
+    expect(world.condition('Stalled')).toBe('True InvalidAnnotation');
+    world.annotateWatcher({ [paused]: 'false' });
+    expect(world.turn()).toEqual(['pi']);
+  });
+
   test('a plan holds a thousand, and the next comes at once', () => {
     world.setWatcher(SPEC);
     completeJobs(1500);

@@ -57,6 +57,11 @@ export class World {
     this.watchers.set(objectKey(namespace, name), liveWatcher(spec, { name, namespace, generation, status }));
   }
 
+  annotateWatcher(annotations: Readonly<Record<string, string>>, key = 'default/sweeper'): void {
+    const watcher = this.watchers.get(key) as LiveWatcher;
+    this.watchers.set(key, { ...watcher, metadata: { ...watcher.metadata, annotations } });
+  }
+
   status(name = 'sweeper', namespace = 'default'): JobWatcherStatus {
     return this.watchers.get(objectKey(namespace, name))?.status ?? {};
   }
