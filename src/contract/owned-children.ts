@@ -229,7 +229,9 @@ export class OwnedChildren implements Controller {
       : (pausedReadiness(pause) ?? report.readiness ?? worstReadiness(children.map(childReadiness)));
     // An edit that waits has not been observed, so tools don't take the state of its children for that of the edit.
     const generation = pause ? observedGenerationOf(cr) : cr.metadata.generation;
-    const others = pause ? [pausedCondition(cr), ...conditions.filter(({ type }) => type !== 'Paused')] : conditions;
+    const others = pause
+      ? [pausedCondition(cr), ...conditions.filter(({ type }) => type !== 'Paused')]
+      : conditions;
     const all = [...standardConditions(readiness), ...others];
     const status = {
       ...fields,
