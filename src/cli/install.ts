@@ -139,10 +139,6 @@ function printLine(line: string): void {
 }
 
 async function apply(props: InstallProps, options: InstallOptions, request: InstallRequest): Promise<void> {
-  const { image } = options;
-  // No registry serves an image of that name.
-  if (image === operatorImage() && image.startsWith('reconstruct:'))
-    printError(`The image ${image} has to be on the nodes: put it there, or name one with --image`);
   await withCluster(options, async (cluster) => {
     const kinds = await installableKinds(props, cluster, options.kinds === undefined, printError);
     const monitoring = props.monitoring && (await availableMonitoring(props.monitoring, cluster, printError));
@@ -150,7 +146,10 @@ async function apply(props: InstallProps, options: InstallOptions, request: Inst
       ...request,
       ...(!options.acceptDataLoss && { checkDefinitions: (changes) => refuseDataLoss(changes, cluster) }),
     });
-    const { namespace, dryRun } = options;
+    const { image, namespace, dryRun } = options;
+    // No registry serves an image of that name.
+    if (image === operatorImage() && image.startsWith('reconstruct:'))
+      printLine(`The image ${image} has to be on the nodes: put it there, or name one with --image`);
     if (!dryRun)
       printLine(`Wait for it with "kubectl rollout status deployment/${INSTALL_NAME} -n ${namespace}"`);
   });

@@ -289,6 +289,7 @@ test('the command makes projects that have the package by its name, and what it 
 /** Values of the options that take one, for one command or for all. */
 const VALUES: Readonly<Record<string, string>> = {
   ...{ '--config': 'empty.config.mjs', '--kinds': 'appservice', '--policy': 'policy.yaml' },
+  '--references': 'web.yaml',
   ...{ '--filename': 'web.yaml', '--namespace': 'shop', '--output-dir': 'rendered', '--timeout': '1s' },
   ...{ '--kubeconfig': 'kubeconfig', '--context': 'x', '--as': 'jane', '--as-group': 'a' },
   ...{ '--request-timeout': '5s', '--watch-namespace': 'shop', '--operator-namespace': 'ops' },
