@@ -1,5 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { beforeAll, expect, test } from 'vitest';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { resourceType } from '../../src/contract/resource.js';
 import { loadKind } from '../support/bundle.js';
 import { configMaps, deployments, eventually, services } from '../support/cluster.js';
@@ -7,6 +10,7 @@ import type { Cluster } from '../support/cluster.js';
 import { startController } from '../support/operator.js';
 import { requestsFromNowOn, settled, summary } from '../support/requests.js';
 import { Subject } from '../support/subject.js';
+import { command } from '../support/commands.js';
 import { installGatewayApi, referenceGrants } from '../support/gateway.js';
 import { ownControlPlane } from '../support/test-clusters.js';
 
@@ -151,4 +155,30 @@ test('another namespace has to permit it, and may take that back', async () => {
 
   await cluster.delete({ type: referenceGrants, namespace: elsewhere, name: 'sites' });
   await sites.stalled('themed', 'ReferenceNotPermitted');
+});
+
+test('diff and apply look references up in the cluster', async () => {
+  const namespace = await cluster.makeNamespace('unwatched');
+  const folder = await mkdtemp(join(tmpdir(), 'references-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const file = join(folder, 'site.json');
+  const cr = { apiVersion: 'test.example.com/v1', kind: 'Site', metadata: { name: 'once', namespace } };
+  await writeFile(file, JSON.stringify({ ...cr, spec: { secret: 'once-tls', theme: 'light' } }));
+  const options = ['--config', config, '--kubeconfig', own.sandbox.adminKubeconfig];
+
+  const refused = await command('diff', file, ...options);
+  expect([refused.code, refused.stderr]).toEqual([
+    2,
+    expect.stringContaining(`refers to Secret ${namespace}/once-tls (references.tls), which isn't there`),
+  ]);
+  await put(secrets, 'once-tls', secret('one'), namespace);
+  await put(configMaps, 'light', { data: { color: 'white' } }, namespace);
+  const { stdout } = await command('diff', file, ...options);
+  expect(stdout).toContain('+ white');
+  expect(stdout).not.toContain(base64('one'));
+  expect((await command('apply', file, ...options)).code).toBe(0);
+  await eventually(async () => {
+    const { data } = await cluster.get<{ data: object }>({ type: configMaps, namespace, name: 'once' });
+    expect(data).toMatchObject({ color: 'white' });
+  });
 });
