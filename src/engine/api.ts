@@ -13,7 +13,7 @@ export const APPLY = 'application/apply-patch+yaml';
 const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
 
 /** RFC 6902. */
-const JSON_PATCH = 'application/json-patch+json';
+export const JSON_PATCH = 'application/json-patch+json';
 
 export interface Scope {
   readonly type: ResourceType;

@@ -16,15 +16,17 @@ import {
   isAppliedBy,
   isHeld,
   isLegacy,
+  itemsBeside,
   itemsInTheWay,
   managedFieldsOf,
   ownerKey,
   withApiVersion,
+  withContentTaken,
   withItemsTaken,
   withoutOwners,
 } from './managed-fields.js';
 import type { IsLeftOver, ManagedFieldsEntry } from './managed-fields.js';
-import { checkNotTerminating, checkOwnership, Ownership } from './ownership.js';
+import { checkNotTerminating, checkOwnership, isHandedOver, isOrphan, Ownership } from './ownership.js';
 import type { Entry, StoreReader } from './cache.js';
 import { SHARED_TRIES } from './retry.js';
 
@@ -122,9 +124,8 @@ export class Applier {
       await refresh(this.props.api, step.object, task.reader);
       known = store.get(key);
     }
-    if (known && owner) known = await this.ownership.collect(task, known, owner);
+    if (known && owner) known = await this.ownership.admit(task, known, owner);
     if (known) {
-      if (owner) checkOwnership(known.object, owner);
       checkNotTerminating(known.object);
       if (this.isCurrent(task, known)) return this.leaveAsIs(task, known);
     }
@@ -203,7 +204,9 @@ export class Applier {
     try {
       answer = await this.request(task, known);
     } catch (error) {
-      const failure = await this.judge(task, known, error);
+      // An adoption has written the record of managers before.
+      const seen = isAdopted(task, known) ? task.store.get(task.key) : known;
+      const failure = await this.judge(task, seen, error);
       metrics.applies.inc({ controller, outcome: failure.reason });
       if (known && isRecreated(task, failure)) return this.recreate(task, known);
       throw failure;
@@ -234,13 +237,47 @@ export class Applier {
       force: step.owner !== undefined && known !== undefined,
     };
     const type = reader.resourceType(intent);
-    const send = async (): Promise<Applied> => this.props.api.apply(type, body, options);
+    const send = async (): Promise<Applied> =>
+      store.write(task.key, reader.writer, async () => this.props.api.apply(type, body, options));
     try {
-      return await store.write(task.key, reader.writer, send);
+      return await (isAdopted(task, known) ? this.adopt(task, send) : send());
     } catch (error) {
       if (!step.owner || !known || !(await this.repair(step, error, reader))) throw error;
-      return store.write(task.key, reader.writer, send);
+      return send();
     }
+  }
+
+  /**
+   * Sends the apply by which an object is taken over, once what its former managers wrote is recorded as ours: so it goes
+   * where we don't name it. Where the API server refuses that, as for a field that can't be changed, only the items beside
+   * ours in lists go, whichever writer they are from; and where it refuses that too, nothing goes, as the record says again.
+   */
+  private async adopt({ step, reader }: Task, send: () => Promise<Applied>): Promise<Applied> {
+    const { object, fieldManager } = step;
+    let live = await refresh(this.props.api, object, reader);
+    if (!live) return send();
+    // The API server records what is there with the first apply, where nothing is recorded.
+    if (managedFieldsOf(live).length === 0) live = (await send()).object;
+    const before = managedFieldsOf(live);
+    const items = itemsBeside(live, object);
+    const records = [
+      withContentTaken(live, fieldManager),
+      items.length > 0 ? withItemsTaken(live, fieldManager, items) : before,
+      before,
+    ];
+    let failure: unknown;
+    for (const [tries, record] of records.entries()) {
+      const current = tries === 0 ? before : records[tries - 1];
+      if (tries > 0 && record === current) continue;
+      if (record !== current) live = await this.writeManagedFields(step, live, record, reader);
+      try {
+        return await send();
+      } catch (error) {
+        failure = error;
+        if (!(error instanceof ApiError) || error.code !== 422 || error.wrongUid) break;
+      }
+    }
+    throw failure;
   }
 
   private rememberApply({ step, store, intent, hash, objectId: id }: Task, object: AnyObject): void {
@@ -296,7 +333,8 @@ export class Applier {
     if (error instanceof ApiError && (error.code === 409 || error.wrongUid || isTaken)) {
       try {
         const live = await refresh(this.props.api, step.object, reader);
-        if (live && step.owner) checkOwnership(live, step.owner);
+        if (live && step.owner && !isOrphan(live, step.owner, step.fieldManager))
+          checkOwnership(live, step.owner);
       } catch (conflict) {
         return classify(conflict, what);
       }
@@ -401,7 +439,7 @@ export class Applier {
     { metadata }: AnyObject,
     managedFields: readonly ManagedFieldsEntry[],
     reader: StoreReader,
-  ): Promise<void> {
+  ): Promise<AnyObject> {
     const { api } = this.props;
     const key = objectKey(metadata.namespace, metadata.name);
     const patch = [
@@ -412,7 +450,7 @@ export class Applier {
       const send = async () => ({
         object: await api.patch(reader.resourceType(object), key, patch, fieldManager),
       });
-      await reader.store(object).write(key, reader.writer, send);
+      return (await reader.store(object).write(key, reader.writer, send)).object;
     } catch (error) {
       if (!(error instanceof ApiError) || ![404, 409, 422].includes(error.code)) throw error;
       await refresh(api, object, reader);
@@ -429,6 +467,10 @@ function applyId({ step, objectId: id }: Task): string {
 function refusedOf(task: Task, known: Entry | undefined): Refused {
   const { hash, step } = task;
   return { hash, owner: step.owner?.uid, inTheWay: known?.object, claims: task.reader.claimsOf(task.intent) };
+}
+
+function isAdopted({ step: { owner } }: Task, known: Entry | undefined): boolean {
+  return owner !== undefined && known !== undefined && isHandedOver(known.object, owner);
 }
 
 /** Reports whether a failure leads to deleting the object, and creating it again. */

@@ -54,7 +54,7 @@ function onlyPath(fields: FieldsV1): FieldPath {
 }
 
 /** Reports whether a set has something at the path, or owns a list or map as a whole in which the path lies. */
-function touches(fields: FieldsV1, path: FieldPath): boolean {
+export function touches(fields: FieldsV1, path: FieldPath): boolean {
   let node = fields;
   for (const [depth, segment] of path.entries()) {
     const child = node[segment];
@@ -140,7 +140,7 @@ function describeSegment(segment: string): string {
   return /^[\w-]+$/.test(value) ? `.${value}` : `[${JSON.stringify(value)}]`;
 }
 
-function isLeaf(fields: FieldsV1): boolean {
+export function isLeaf(fields: FieldsV1): boolean {
   return Object.keys(fields).length === 0;
 }
 
@@ -574,18 +574,62 @@ export function withItemsTaken(
     if (!isLegacy(entry) && (entry.operation !== 'Update' || entry.subresource)) return entry;
     return { ...entry, fieldsV1: items.reduce(withoutSubtree, entry.fieldsV1 ?? {}) };
   });
-  const own = others.find((entry) => isAppliedBy(manager, entry)) ?? {
-    ...{ manager, operation: 'Apply', apiVersion: object.apiVersion, fieldsType: 'FieldsV1' },
-  };
-  const taken = items.reduce<FieldsV1>(
-    (set, path) =>
-      union(
-        set,
-        path.reduceRight<FieldsV1>((inner, segment) => ({ [segment]: inner }), { '.': {} }),
-      ),
-    own.fieldsV1 ?? {},
+  const taken = items.map((path) =>
+    path.reduceRight<FieldsV1>((inner, segment) => ({ [segment]: inner }), { '.': {} }),
   );
-  return dropEmpty([...others.filter((entry) => entry !== own), { ...own, fieldsV1: taken }]);
+  return withOwn(others, object, manager, taken);
+}
+
+/** Adds fields to what a manager has applied. */
+function withOwn(
+  entries: readonly ManagedFieldsEntry[],
+  { apiVersion }: AnyObject,
+  manager: string,
+  fields: readonly FieldsV1[],
+): ManagedFieldsEntry[] {
+  const own: ManagedFieldsEntry = entries.find((entry) => isAppliedBy(manager, entry)) ?? {
+    ...{ manager, operation: 'Apply', apiVersion, fieldsType: 'FieldsV1' },
+  };
+  const fieldsV1 = fields.reduce(union, own.fieldsV1 ?? {});
+  return dropEmpty([...entries.filter((entry) => entry !== own), { ...own, fieldsV1 }]);
+}
+
+/**
+ * Returns the entries of an object when what legacy managers wrote is this manager's, so that its next apply removes what
+ * it doesn't name; the same entries where they wrote nothing. Labels and annotations stay theirs, also those of a template:
+ * other tools go by them. So do replicas, which an autoscaler keeps without a record while it agrees with them.
+ * @see https://github.com/kubernetes/client-go/blob/v0.36.3/util/csaupgrade/upgrade.go
+ */
+export function withContentTaken(object: AnyObject, manager: string): readonly ManagedFieldsEntry[] {
+  const entries = managedFieldsOf(object);
+  const taken: FieldsV1[] = [];
+  const others = entries.map((entry) => {
+    const { fieldsV1 = {}, apiVersion } = entry;
+    const content = isLegacy(entry) && apiVersion === object.apiVersion ? contentOf(fieldsV1) : {};
+    if (isLeaf(content)) return entry;
+    taken.push(content);
+    return { ...entry, fieldsV1: without(fieldsV1, content) };
+  });
+  return taken.length === 0 ? entries : withOwn(others, object, manager, taken);
+}
+
+function contentOf({ 'f:spec': spec, ...fields }: FieldsV1): FieldsV1 {
+  const { 'f:replicas': _, ...specified } = spec ?? {};
+  const { 'f:status': status, ...content } = withoutMetadata({
+    ...fields,
+    ...(spec && { 'f:spec': specified }),
+  });
+  return content;
+}
+
+/** A value of the name, as in a ConfigMap, is no metadata. */
+function withoutMetadata(fields: FieldsV1): FieldsV1 {
+  const left = Object.entries(fields).flatMap(([segment, child]) => {
+    if (isLeaf(child)) return [[segment, child] as const];
+    const rest = segment === 'f:metadata' ? {} : withoutMetadata(child);
+    return isLeaf(rest) ? [] : [[segment, rest] as const];
+  });
+  return Object.fromEntries(left);
 }
 
 /** Returns the entries of an object when what this manager applied is recorded in the version that it applies now. */
@@ -614,6 +658,25 @@ export function itemsInTheWay(
   return search(field.replaceAll(/\[\d+\]/g, '.[]').split('.'), value, live, intent, sets);
 }
 
+/** Returns the items of keyed lists that stand beside those of an intent. */
+export function itemsBeside(live: AnyObject, intent: AnyObject): FieldPath[] {
+  return besideIn(
+    managedFieldsOf(live).map(({ fieldsV1 = {} }) => fieldsV1),
+    intent,
+  );
+}
+
+function besideIn(sets: readonly FieldsV1[], intent: unknown): FieldPath[] {
+  return [...new Set(sets.flatMap(Object.keys))].flatMap((segment) => {
+    if (segment === 'f:metadata' || segment === '.' || segment.startsWith('v:')) return [];
+    const isItem = segment.startsWith('k:');
+    const wanted = isItem ? itemOf(intent, segment) : memberOf(intent, segment.slice(2));
+    if (wanted === undefined) return isItem ? [[segment]] : [];
+    const inside = sets.flatMap((set) => set[segment] ?? []);
+    return besideIn(inside, wanted).map((path) => [segment, ...path]);
+  });
+}
+
 /** @param names of fields from here on, with `[]` for an item of a list; the last is the field with the value */
 function search(
   [name, ...names]: readonly string[],
@@ -638,6 +701,11 @@ function search(
     const inside = sets.flatMap((set) => set[segment] ?? []);
     return search(names, value, item, wanted, inside).map((path) => [segment, ...path]);
   });
+}
+
+/** Returns the segment that names an item of a list with these keys. */
+export function segmentOf(item: unknown, names: readonly string[]): string {
+  return `k:${canonicalJson(Object.fromEntries(names.map((name) => [name, memberOf(item, name)])))}`;
 }
 
 /** Returns the item that a segment such as `k:{"name":"web"}` names. */

@@ -1,6 +1,6 @@
 import type { ApplyStep } from '../contract/controller.js';
 import { OperatorError } from '../contract/error.js';
-import { ADOPT_BY_ANNOTATION } from '../contract/names.js';
+import { ADOPT_BY_ANNOTATION, APPLIED_HASH_ANNOTATION, selectorLabels } from '../contract/names.js';
 import { controllerOf, describeRef, groupOf, objectId, objectKey, refOf } from '../contract/object.js';
 import type { AnyObject, OwnerReference } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
@@ -9,7 +9,7 @@ import { withoutContent, withUid } from './apply-state.js';
 import type { Task } from './apply-state.js';
 import type { Clock } from './clock.js';
 import { deleteObject, refresh } from './delete.js';
-import { isAppliedBy, managedFieldsOf, without } from './managed-fields.js';
+import { isAppliedBy, managedFieldsOf, ownerKey, without } from './managed-fields.js';
 import type { ManagedFieldsEntry } from './managed-fields.js';
 import type { Entry } from './cache.js';
 import type { StoreReader } from './cache.js';
@@ -21,12 +21,11 @@ import type { StoreReader } from './cache.js';
  */
 export function checkOwnership(object: AnyObject, owner: OwnerReference): void {
   const controller = controllerOf(object);
-  if (controller?.uid === owner.uid) return;
+  if (controller?.uid === owner.uid || isHandedOver(object, owner)) return;
   const what = describeRef(refOf(object));
   const rename = `create the ${owner.kind} under another name`;
   if (!controller) {
-    const offer = `${owner.kind}/${owner.name}`;
-    if (object.metadata.annotations?.[ADOPT_BY_ANNOTATION] === offer) return;
+    const offer = offerTo(owner);
     throw new OperatorError({
       reason: 'OwnershipConflict',
       message: `${what} exists already and has no owner; ${rename} or, where it may have the object, annotate the object with ${ADOPT_BY_ANNOTATION}=${offer}`,
@@ -45,6 +44,30 @@ export function checkOwnership(object: AnyObject, owner: OwnerReference): void {
     reason: 'OwnershipConflict',
     message: `${what} exists already and is controlled by ${controller.kind} ${controller.name}${group}; ${rename}`,
   });
+}
+
+/** The value of `adopt-by` that hands an object over. */
+export function offerTo({ kind, name }: Pick<OwnerReference, 'kind' | 'name'>): string {
+  return `${kind}/${name}`;
+}
+
+/** Reports whether an object has no controller, and is handed over to this owner. */
+export function isHandedOver(object: AnyObject, owner: OwnerReference): boolean {
+  return !controllerOf(object) && object.metadata.annotations?.[ADOPT_BY_ANNOTATION] === offerTo(owner);
+}
+
+/**
+ * Reports whether an object without a controller was made for an owner of this very name: the owner reference was lost, or
+ * the owner was deleted with `--cascade=orphan`. A copy of such an object lacks the field manager.
+ */
+export function isOrphan(object: AnyObject, owner: OwnerReference, manager: string): boolean {
+  const { annotations = {}, labels = {} } = object.metadata;
+  return (
+    !controllerOf(object) &&
+    annotations[APPLIED_HASH_ANNOTATION] !== undefined &&
+    Object.entries(selectorLabels(owner, owner.name)).every(([name, value]) => labels[name] === value) &&
+    managedFieldsOf(object).some((entry) => isAppliedBy(manager, entry))
+  );
 }
 
 /**
@@ -211,12 +234,28 @@ export class Ownership {
   }
 
   /**
+   * Returns an object that exists, where the owner may write it. An orphan is read: no cache keeps its labels.
+   * @throws as `checkOwnership` and `collect`
+   */
+  async admit(task: Task, before: Entry, owner: OwnerReference): Promise<Entry | undefined> {
+    const known = await this.collect(task, before, owner);
+    if (!known) return undefined;
+    const { step, reader } = task;
+    if (!controllerOf(known.object) && known.owned.has(ownerKey(step.fieldManager))) {
+      const live = await refresh(this.api, step.object, reader);
+      if (!live || isOrphan(live, owner, step.fieldManager)) return task.store.get(task.key);
+    }
+    checkOwnership(known.object, owner);
+    return known;
+  }
+
+  /**
    * Removes what a deleted namesake of the owner has left behind, where the API server confirms that the owner is the
    * one that exists now. The garbage collector would do the same, but never learns of an owner that was replaced while
    * its watch was down. Returns what is still there.
    * @throws OperatorError `OwnerGone`; the store then knows, so that there is nothing left to reconcile
    */
-  async collect(task: Task, known: Entry, owner: OwnerReference): Promise<Entry | undefined> {
+  private async collect(task: Task, known: Entry, owner: OwnerReference): Promise<Entry | undefined> {
     if (!isLeftover(known.object, owner)) return known;
     const live = await this.read(task, owner);
     if (!live) throw ownerGone(owner);

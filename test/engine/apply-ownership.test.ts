@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
-import { checkOwnership } from '../../src/engine/ownership.js';
+import { checkOwnership, isOrphan } from '../../src/engine/ownership.js';
 import { OWNER, deployment, newSetup, settledSetup, step } from './support/apply-setup.js';
 import type { Setup } from './support/apply-setup.js';
 import { DEPLOYMENT, MANAGER, WIDGET, applied, failure, ownedBy, widget } from './support/builders.js';
@@ -130,6 +130,25 @@ describe('Applier, where its own object is not known', () => {
     expect(await setup.apply(again)).toMatchObject({ action: 'configured' });
     expect(first.server.writes).toHaveLength(1);
     expect(live(setup)?.metadata.ownerReferences).toEqual([ownedBy('web')]);
+  });
+});
+
+describe('an object without a controller', () => {
+  const metadata = {
+    ...deployment().metadata,
+    labels: { 'demo.example.com/widget': 'web' },
+    annotations: { 'reconstruct.kosmos.io/applied-hash': 'x' },
+    managedFields: [applied(MANAGER, { 'f:spec': {} })],
+  };
+  it.each([
+    ['of our own making is an orphan', {}, true],
+    ['that has a controller is none', { ownerReferences: [ownedBy('other')] }, false],
+    ['of another name is none', { labels: { 'demo.example.com/widget': 'other' } }, false],
+    ['without our annotation is none', { annotations: {} }, false],
+    ['that was copied is none', { managedFields: [updated(MANAGER, { 'f:spec': {} })] }, false],
+  ])('%s', (_, change, expected) => {
+    const object = { ...deployment(), metadata: { ...metadata, ...change } };
+    expect(isOrphan(object, OWNER, MANAGER)).toBe(expected);
   });
 });
 

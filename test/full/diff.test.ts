@@ -129,6 +129,30 @@ describe('a new custom resource', () => {
     expect(actions(found)).toContain('changed Service taken');
     expect(changedPaths(found)).toContain('Service .spec.type');
   });
+
+  test('that kubectl has made, with an unnamed port, shows what is taken over once it is handed over, and what goes', async () => {
+    const metadata = {
+      name: 'unnamed',
+      labels: { team: 'a' },
+      annotations: { 'reconstruct.kosmos.io/adopt-by': 'AppService/unnamed' },
+    };
+    const spec = { type: 'ClusterIP', sessionAffinity: 'ClientIP', ports: [{ port: 8080 }] };
+    const made = JSON.stringify({ apiVersion: 'v1', kind: 'Service', metadata, spec });
+    await cluster.sandbox.kubectl(['-n', namespace, 'create', '-f', '-'], { stdin: made });
+    const wanted = app('unnamed', { ...web, ports: [{ name: 'http', port: 80 }] });
+
+    const { code, stdout } = await differ.of([wanted]);
+
+    expect(code).toBe(1);
+    expect(stdout).toContain('  .spec.type is taken from kubectl-create\n');
+    expect(stdout).toContain('  .spec.sessionAffinity is dropped, which is set by kubectl-create\n');
+    expect(stdout).toContain(
+      '  .spec.ports[port=8080,protocol="TCP"] is dropped, which is set by kubectl-create\n',
+    );
+    expect(stdout).not.toContain('team');
+    const before = await cluster.get(apps.childPlace(services, 'unnamed'));
+    expect(before.spec).toMatchObject(spec);
+  });
 });
 
 describe('a settled custom resource', () => {

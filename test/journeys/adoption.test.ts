@@ -1,8 +1,8 @@
-import { beforeAll, expect, test } from 'vitest';
-import { ADOPT_BY_ANNOTATION } from '../../src/contract/names.js';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { ADOPT_BY_ANNOTATION, APPLIED_HASH_ANNOTATION } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { deployment, loadBundle, service } from '../support/bundle.js';
-import { deployments, eventually, services } from '../support/cluster.js';
+import { configMaps, deployments, eventually, services } from '../support/cluster.js';
 import type { Subject } from '../support/subject.js';
 import { cluster, journey } from './support/operator.js';
 
@@ -67,7 +67,7 @@ const origins: readonly [what: string, make: (object: object, name: string) => P
 ];
 
 test.for(origins.map(([what, make], index) => ({ what, make, name: `adopted-${index}` })))(
-  'what $what has made is refused, then adopted; what is dropped of ours vanishes, and what others added stays',
+  'what $what has made is refused, then adopted: what it alone had set goes but for labels, and so does what is dropped of ours',
   async ({ make, name }) => {
     const port = { containerPort: 80, protocol: 'TCP' };
     const container = { name: 'a', image: 'example.com/a:1' };
@@ -93,18 +93,20 @@ test.for(origins.map(([what, make], index) => ({ what, make, name: `adopted-${in
     await handOver(deployments, name);
 
     await bundles.condition(name, { type: 'Stalled', status: 'False' });
+    const patch = [
+      { op: 'add', path: '/spec/template/spec/containers/-', value: { name: 'later', image: 'd' } },
+    ];
+    await kubectl(undefined, 'patch', 'deployment', name, '--type=json', '-p', JSON.stringify(patch));
     await bundles.edit(name, { objects: [deployment(name, [{ ...container, ports: [port] }])] });
     await eventually(async () => {
       const { metadata, spec } = await cluster.get(bundles.childPlace(deployments, name));
       const { containers } = (spec as { template: { spec: { containers: Record<string, unknown>[] } } })
         .template.spec;
       expect(metadata.labels).not.toHaveProperty('ours');
-      expect(containers.map((item) => item.name).sort()).toEqual(['a', 'theirs']);
-      expect(containers.find((item) => item.name === 'a')).toMatchObject({
-        env: [{ name: 'THEIRS', value: '2' }],
-        ports: [port],
-      });
-      expect(containers.find((item) => item.name === 'a')!.ports).toHaveLength(1);
+      expect(containers.map((item) => item.name).sort()).toEqual(['a', 'later']);
+      const adopted = containers.find((item) => item.name === 'a')!;
+      expect(adopted).not.toHaveProperty('env');
+      expect(adopted.ports).toEqual([port]);
       if (metadata.labels && !('replaced' in metadata.labels))
         expect(metadata.labels).toHaveProperty('theirs', '2');
     });
@@ -150,4 +152,94 @@ test.for(
     const { spec } = await cluster.get(bundles.childPlace(services, name));
     expect((spec as { ports: object[] }).ports).toEqual(to);
   });
+});
+
+test.for([
+  { what: 'kubectl apply', name: 'unnamed-kubectl' },
+  { what: 'a program that updates', name: 'unnamed-program' },
+])('an unnamed port that $what has made goes with the adoption', async ({ what, name }) => {
+  const made = service(name, [{ port: 8080, protocol: 'TCP', targetPort: 80 }]) as AnyObject;
+  if (what === 'kubectl apply') await kubectl(made, 'apply', '-f', '-');
+  else
+    await cluster.create(services, { ...made, metadata: { ...made.metadata, namespace: bundles.namespace } });
+  await handOver(services, name);
+
+  const to = [{ ...http, port: 80 }];
+  await bundles.create(name, { objects: [service(name, to)] });
+
+  await bundles.condition(name, { type: 'Ready', status: 'True' });
+  expect(await cluster.get(bundles.childPlace(services, name))).toMatchObject({ spec: { ports: to } });
+});
+
+test('a field that the API server does not let go stays with the adoption, as do the numbers of an autoscaler', async () => {
+  const name = 'kept';
+  const container = { name: 'a', image: 'example.com/a:1' };
+  const made = deployment(name, [container]);
+  const { spec } = made as AnyObject & { spec: { replicas: number } };
+  const { replicas: _, ...rest } = spec;
+  await kubectl({ ...made, spec: { ...spec, minReadySeconds: 3 } }, 'apply', '-f', '-');
+  await handOver(deployments, name);
+
+  const configMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { a: '1' } };
+  await kubectl({ ...configMap, immutable: true }, 'apply', '-f', '-');
+  const offer = `${ADOPT_BY_ANNOTATION}=Bundle/${name}`;
+  await kubectl(undefined, 'annotate', 'configmap', name, offer);
+  await bundles.create(name, { objects: [{ ...made, spec: rest }, configMap] });
+
+  await bundles.condition(name, { type: 'Stalled', status: 'False' });
+  const live = await cluster.get(bundles.childPlace(deployments, name));
+  expect(live).toMatchObject({ spec: { replicas: 0 } });
+  expect(live.spec).not.toHaveProperty('minReadySeconds');
+  expect(await cluster.get(bundles.childPlace(configMaps, name))).toMatchObject({
+    immutable: true,
+    metadata: { ownerReferences: [{ kind: 'Bundle', name }] },
+  });
+});
+
+describe('a child without owner', () => {
+  const ports = [{ ...http, port: 80 }];
+  const place = (name: string) => bundles.childPlace(services, name);
+  const ofOwner = { metadata: { ownerReferences: [{ kind: 'Bundle', controller: true }] } };
+
+  test('that has lost its owner reference is taken back', async () => {
+    await bundles.create('lost', { objects: [service('lost', ports)] });
+    await bundles.condition('lost', { type: 'Ready', status: 'True' });
+
+    await cluster.merge(place('lost'), { metadata: { ownerReferences: null } }, 'kubectl-patch');
+
+    await eventually(async () => {
+      expect(await cluster.get(place('lost'))).toMatchObject(ofOwner);
+    });
+  });
+
+  test('that is left by --cascade=orphan is taken back by a custom resource of the same name, and a copy of it is not', async () => {
+    const spec = { objects: [service('orphan', ports)] };
+    await bundles.create('orphan', spec);
+    await bundles.condition('orphan', { type: 'Ready', status: 'True' });
+    await kubectl(undefined, 'delete', 'bundle', 'orphan', '--cascade=orphan');
+    const { metadata, spec: left } = await cluster.get(place('orphan'));
+    expect(metadata.ownerReferences ?? []).toEqual([]);
+    const { labels, annotations } = metadata;
+    expect(annotations).toHaveProperty([APPLIED_HASH_ANNOTATION]);
+    const { ports: copied } = left as { ports: Record<string, unknown>[] };
+    const copy = {
+      ...service('copy', copied),
+      metadata: { name: 'copy', annotations, labels: copyLabels(labels) },
+    };
+    await kubectl(copy, 'apply', '-f', '-');
+
+    await bundles.create('orphan', spec);
+    await bundles.create('copy', { objects: [service('copy', ports)] });
+
+    await bundles.condition('orphan', { type: 'Ready', status: 'True' });
+    const live = await cluster.get(place('orphan'));
+    expect(live).toMatchObject(ofOwner);
+    expect(live.metadata.uid).toBe(metadata.uid);
+    await bundles.condition('copy', { type: 'Stalled', status: 'True', reason: 'OwnershipConflict' });
+  });
+
+  const copyLabels = (labels: object = {}): object =>
+    Object.fromEntries(
+      Object.entries(labels).map(([name, value]) => [name, value === 'orphan' ? 'copy' : (value as string)]),
+    );
 });

@@ -302,7 +302,7 @@ const ROLLED: ReadonlySet<string> = new Set(['Deployment', 'StatefulSet', 'Daemo
 
 /** Returns what happens to an object, each as others may have it too; what happens to several items of a list, once. */
 function changesOf(object: ObjectPreview): Change[] {
-  const { ref, action, error, takes, leaves } = object;
+  const { ref, action, error, takes, leaves, drops = [] } = object;
   const { before, after } = shown(object);
   const type = { apiVersion: ref.apiVersion, kind: ref.kind, action };
   const ofField = (path: string, field: string): Change => ({
@@ -319,6 +319,7 @@ function changesOf(object: ObjectPreview): Change[] {
     })),
     ...takes.map(({ field, manager }) => ofField(field, `taken from ${manager || 'another manager'}`)),
     ...leaves.map(({ field, manager }) => ofField(field, `left to ${manager || 'another manager'}`)),
+    ...drops.map(({ field, manager }) => ofField(field, `dropped, which is set by ${manager}`)),
     ...(action === 'changed' || action === 'unchanged'
       ? []
       : [{ ...type, ...(error && { reason: error.reason, message: error.message }) }]),

@@ -97,7 +97,7 @@ export function number(count: number): string {
 }
 
 function objectText(object: ObjectPreview, paint: Paint): string {
-  const { ref, action, error, takes, leaves } = object;
+  const { ref, action, error, takes, leaves, drops = [] } = object;
   const isOdd = action === 'failed' || action === 'skipped';
   const said = `${describeRef(ref)} ${ACTIONS[action].said}${error ? `: ${error.reason}` : ''}`;
   const conflict = (fate: string, { field, manager }: FieldConflict): string =>
@@ -108,6 +108,7 @@ function objectText(object: ObjectPreview, paint: Paint): string {
     ...contentLines(object, paint),
     ...takes.map((each) => conflict('taken from', each)),
     ...leaves.map((each) => conflict('left to', each)),
+    ...drops.map((each) => conflict('dropped, which is set by', each)),
     '',
   ].join('\n');
 }
@@ -143,7 +144,7 @@ export function documentOf(outcome: Outcome): object {
 }
 
 function objectOf(object: ObjectPreview): object {
-  const { ref, action, error, takes, leaves } = object;
+  const { ref, action, error, takes, leaves, drops = [] } = object;
   const { before, after } = shown(object);
   return {
     ...ref,
@@ -153,5 +154,6 @@ function objectOf(object: ObjectPreview): object {
     ...(error && { reason: error.reason, message: forPerson(error.message) }),
     ...(takes.length > 0 && { takes }),
     ...(leaves.length > 0 && { leaves }),
+    ...(drops.length > 0 && { drops }),
   };
 }

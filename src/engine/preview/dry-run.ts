@@ -2,12 +2,14 @@ import { isDeepStrictEqual } from 'node:util';
 import type { FieldConflict } from '../../contract/change.js';
 import { OperatorError } from '../../contract/error.js';
 import { isHashAnnotation } from '../../contract/names.js';
-import { canonicalJson, objectId } from '../../contract/object.js';
+import { canonicalJson, isMap, objectId } from '../../contract/object.js';
 import type { AnyObject, OwnerReference } from '../../contract/object.js';
 import type { ResourceType } from '../../contract/resource.js';
 import { ApiError } from '../api-error.js';
-import { Api, APPLY } from '../api.js';
-import { isAppliedBy, managedFieldsOf } from '../managed-fields.js';
+import { Api, APPLY, JSON_PATCH } from '../api.js';
+import type { JsonPatchStep } from '../api.js';
+import { describePath, isAppliedBy, isLeaf, managedFieldsOf, segmentOf, touches } from '../managed-fields.js';
+import type { FieldPath, FieldsV1, ManagedFieldsEntry } from '../managed-fields.js';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../transport.js';
 
 /** Reason of a request that would delete: the object has to go before it is created again. */
@@ -27,6 +29,8 @@ export interface Tried {
   readonly after: AnyObject;
   /** Fields that would be taken from other managers. */
   readonly takes: readonly FieldConflict[];
+  /** Fields that would go, and who set them, where the object is taken over. @default - none */
+  readonly drops?: readonly FieldConflict[];
 }
 
 export interface DryRunProps {
@@ -54,6 +58,8 @@ export class DryRun implements Transport {
   readonly tried = new Map<string, Tried>();
   /** Items of lists, by path. */
   private readonly listed = new Map<string, AnyObject>();
+  /** Records of field managers that were written, by path: the next apply goes by them. */
+  private readonly records = new Map<string, readonly ManagedFieldsEntry[]>();
 
   constructor(
     private readonly wire: Transport,
@@ -77,6 +83,10 @@ export class DryRun implements Transport {
     const isWhole = req.contentType === APPLY || req.method === 'POST';
     const body = isWhole && !this.props.blocking ? withoutBlocking(req.body as AnyObject) : req.body;
     const dry = { ...req, body, query: { ...req.query, dryRun: 'All' } };
+    if (req.contentType === JSON_PATCH)
+      for (const step of req.body as readonly JsonPatchStep[])
+        if (step.path === '/metadata/managedFields')
+          this.records.set(req.path, step.value as readonly ManagedFieldsEntry[]);
     return req.contentType === APPLY ? this.apply(dry) : this.try(dry);
   }
 
@@ -90,7 +100,7 @@ export class DryRun implements Transport {
 
   private async apply(req: ApiRequest & { readonly query: object }): Promise<ApiResponse> {
     const body = req.body as AnyObject;
-    const { answer, live } = await this.tryOn(req);
+    const { answer, live, dropped } = await this.tryOn(req);
     if (answer.status > 299) return answer;
     const after = answer.body as AnyObject;
     const changes = live !== undefined && !isDeepStrictEqual(visible(live), visible(after));
@@ -98,6 +108,7 @@ export class DryRun implements Transport {
       ...(live && { before: live }),
       after,
       takes: changes && othersLose(live, after, req.query) ? await this.takes(req) : [],
+      ...(live && dropped.length > 0 && { drops: dropped.flatMap((path) => conflictsAt(live, path)) }),
     });
     return answer;
   }
@@ -106,15 +117,19 @@ export class DryRun implements Transport {
    * An answer has the version that it was tried on. What another writer has written, or made, since the look is no change
    * of ours.
    */
-  private async tryOn(req: ApiRequest): Promise<{ readonly answer: ApiResponse; readonly live?: AnyObject }> {
+  private async tryOn(
+    req: ApiRequest,
+  ): Promise<{ readonly answer: ApiResponse; readonly live?: AnyObject; readonly dropped: FieldPath[] }> {
+    const record = this.records.get(req.path);
     for (let looks = 1; ; looks++) {
       const listed = looks === 1 ? this.listed.get(decodeURIComponent(req.path)) : undefined;
       const { apiVersion, kind } = req.body as AnyObject;
       // The items of a list don't carry their type.
       const live = listed ? { ...listed, apiVersion, kind } : await this.look(req.path);
-      const answer = await this.try(req);
+      const dropped: FieldPath[] = [];
+      const answer = await this.try(live && record ? asPatch(req, live, record, dropped) : req);
       if (looks === MOST_LOOKS || answer.status > 299 || !isOvertaken(live, answer))
-        return { answer, ...(live && { live }) };
+        return { answer, ...(live && { live }), dropped };
     }
   }
 
@@ -136,6 +151,100 @@ export class DryRun implements Transport {
     if (req.query?.force !== 'true') return [];
     const unforced = await this.wire.request({ ...req, query: { ...req.query, force: 'false' } });
     return unforced.status === 409 ? new ApiError('Apply', unforced).conflicts : [];
+  }
+}
+
+/** Returns who has set a field. */
+function conflictsAt(live: AnyObject, path: FieldPath): FieldConflict[] {
+  const managers = managedFieldsOf(live).filter(({ fieldsV1 = {} }) => touches(fieldsV1, path));
+  return managers.slice(0, 1).map(({ manager = '' }) => ({ field: describePath(path), manager }));
+}
+
+/**
+ * Returns an apply as a patch of the fields that it comes to, as if another record of managers were stored: a dry run of
+ * writing that leaves nothing behind.
+ * @param dropped receives the fields that go
+ */
+function asPatch(
+  req: ApiRequest,
+  live: AnyObject,
+  record: readonly ManagedFieldsEntry[],
+  dropped: FieldPath[],
+): ApiRequest {
+  const { fieldManager = '', dryRun = 'All' } = req.query ?? {};
+  const own = record.find((entry) => isAppliedBy(fieldManager, entry))?.fieldsV1;
+  const others = record
+    .filter((entry) => !isAppliedBy(fieldManager, entry))
+    .flatMap(({ fieldsV1 }) => fieldsV1 ?? []);
+  const merge = new Merge(dropped);
+  const { metadata, status: _, ...content } = live;
+  const { metadata: wantedMetadata, ...wanted } = req.body as AnyObject & Members;
+  const merged = merge.value(content, wanted, own, others, []) as Members;
+  const names = ['labels', 'annotations', 'ownerReferences'];
+  const mergedMetadata = merge.value(
+    ...[metadata, wantedMetadata, own?.['f:metadata'], others.flatMap((set) => set['f:metadata'] ?? [])],
+    ['f:metadata'],
+  ) as Members;
+  const body = [
+    ...Object.keys({ ...content, ...merged }).map((name) =>
+      merged[name] === undefined
+        ? { op: 'remove', path: `/${name}` }
+        : { op: 'add', path: `/${name}`, value: merged[name] },
+    ),
+    ...names.flatMap((name) =>
+      mergedMetadata[name] === undefined
+        ? []
+        : [{ op: 'add', path: `/metadata/${name}`, value: mergedMetadata[name] }],
+    ),
+  ];
+  return { ...req, contentType: JSON_PATCH, body, query: { fieldManager, dryRun } };
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** Server-side apply of values, by sets of fields. */
+class Merge {
+  constructor(private readonly dropped: FieldPath[]) {}
+
+  /** @param own what the manager has applied before; what it doesn't name any more goes, unless others own it */
+  value(
+    live: unknown,
+    wanted: unknown,
+    own: FieldsV1 | undefined,
+    others: readonly FieldsV1[],
+    at: FieldPath,
+  ): unknown {
+    if (live === undefined || (wanted === undefined && !own)) return wanted ?? live;
+    const goes = wanted === undefined && others.length === 0;
+    if (goes && own && (isLeaf(own) || '.' in own)) {
+      this.dropped.push(at);
+      return undefined;
+    }
+    if (wanted === undefined && isLeaf(own ?? {})) return live;
+    const isWhole = [own, ...others].some((set) => set && isLeaf(set));
+    const below = (segment: string, from: unknown, to: unknown): unknown =>
+      this.value(
+        ...[from, to, own?.[segment]],
+        others.flatMap((set) => set[segment] ?? []),
+        [...at, segment],
+      );
+    if (isMap(live) && (wanted === undefined || isMap(wanted)) && !isWhole) {
+      const names = Object.keys({ ...live, ...wanted });
+      const members = names.map((name) => [name, below(`f:${name}`, live[name], wanted?.[name])] as const);
+      const left = members.filter(([, value]) => value !== undefined);
+      return goes && left.length === 0 ? undefined : Object.fromEntries(left);
+    }
+    const sets = [own ?? {}, ...others];
+    const keyed = sets.flatMap(Object.keys).find((segment) => segment.startsWith('k:'));
+    if (!Array.isArray(live) || keyed === undefined) return wanted ?? live;
+    const names = Object.keys(JSON.parse(keyed.slice(2)) as object);
+    const items = [...((wanted ?? []) as Members[])];
+    const kept = (live as Members[]).flatMap((item) => {
+      const index = items.findIndex((to) => names.every((name) => (to[name] ?? item[name]) === item[name]));
+      const [to] = index < 0 ? [] : items.splice(index, 1);
+      return below(segmentOf(item, names), item, to) ?? [];
+    });
+    return [...kept, ...items];
   }
 }
 

@@ -33,6 +33,8 @@ export interface ObjectPreview {
   readonly takes: readonly FieldConflict[];
   /** Fields that would be left out, since others own them. */
   readonly leaves: readonly FieldConflict[];
+  /** Fields that would go with the manager that set them, where the object is taken over. @default - none */
+  readonly drops?: readonly FieldConflict[];
 }
 
 /** An object may be in a plan twice; the last word is the one that counts, unless it wasn't said. */
@@ -196,11 +198,11 @@ export class ControllerPreview {
     if (error) return { ...base, action: 'failed', error };
     const tried = this.dryRun.tried.get(objectId(object));
     if (!tried) return { ...base, action: action === 'skipped' ? 'skipped' : 'unchanged' };
-    const { before, takes } = tried;
+    const { before, takes, drops } = tried;
     if (!before) return { ...base, action: 'created', after: handed.laidOver(object) };
     const after = handed.laidOver(withoutPicks(tried.after, before, object));
     if (isDeepStrictEqual(visible(before), visible(after))) return { ...base, action: 'unchanged' };
-    return { ...base, action: 'changed', before, after, takes };
+    return { ...base, action: 'changed', before, after, takes, ...(drops && { drops }) };
   }
 
   /** Takes what was done in the dry run for done, so that the next plan goes on from there. */
