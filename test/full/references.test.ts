@@ -174,7 +174,7 @@ test('diff and apply look references up in the cluster', async () => {
   await put(secrets, 'once-tls', secret('one'), namespace);
   await put(configMaps, 'light', { data: { color: 'white' } }, namespace);
   const { stdout } = await command('diff', file, ...options);
-  expect(stdout).toContain('+ white');
+  expect(stdout).toContain('color: white');
   expect(stdout).not.toContain(base64('one'));
   expect((await command('apply', file, ...options)).code).toBe(0);
   await eventually(async () => {
