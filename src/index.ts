@@ -36,6 +36,7 @@ export type {
   OwnedKind,
   Policy,
   Render,
+  Rendered,
   RenderedKind,
   RenderInputs,
   Rendering,
@@ -78,7 +79,7 @@ export { groupKind, resourceType } from './contract/resource.js';
 export type { ResourceType, ResourceTypeProps } from './contract/resource.js';
 
 // The core contract.
-export type { Action, Change, ChangeSet, Drift, FieldConflict } from './contract/change.js';
+export type { Action, Change, ChangeSet, Drift, FieldConflict, Wait } from './contract/change.js';
 export type {
   AfterApply,
   ApplyStep,

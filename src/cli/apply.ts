@@ -5,6 +5,7 @@ import { OperatorError } from '../contract/error.js';
 import type { Render } from '../contract/kind.js';
 import { PAUSED_ANNOTATION } from '../contract/names.js';
 import { describeRef, objectId, refOf } from '../contract/object.js';
+import { waitText } from '../contract/order.js';
 import type { AnyObject, ObjectRef } from '../contract/object.js';
 import { ApiError, classify } from '../engine/api-error.js';
 import { Api } from '../engine/api.js';
@@ -22,6 +23,7 @@ import type { SharedOptions } from './commands.js';
 import { loadKinds } from './config.js';
 import { previewGiven, putOver, readGiven, resourcePreview } from './diff/compare.js';
 import type { CompareProps, Given } from './diff/compare.js';
+import { onceReady } from './diff/text.js';
 import { CliError, untilInterrupted } from './exit.js';
 import { responsibleOperator } from './operators.js';
 import { plain, print, warn } from './output.js';
@@ -129,9 +131,12 @@ export async function applyResources(props: ApplyProps): Promise<Applied[]> {
 
   const deadline = props.deadline ?? performance.now() + PATIENCE_MILLISECONDS;
   let failures = 0;
+  let waiting = 0;
   for (const [index, one] of all.entries()) {
     try {
-      failures += await applyOne(one, props, deadline);
+      const outcome = await applyOne(one, props, deadline);
+      failures += outcome.failures;
+      waiting += outcome.waiting;
     } catch (error) {
       for (const { given } of all.slice(index + 1)) await report(`${nameOf(given)} isn't written`);
       throw error;
@@ -139,6 +144,11 @@ export async function applyResources(props: ApplyProps): Promise<Applied[]> {
   }
   if (failures > 0)
     throw new CliError(`${failures} ${failures === 1 ? 'object was' : 'objects were'} refused`, 3);
+  if (waiting > 0) {
+    const what = `${waiting} ${waiting === 1 ? 'object waits' : 'objects wait'}`;
+    if (props.deadline !== undefined) throw new CliError(`${what} still`, 3);
+    await report(`${what}: apply again once that is ready, or with --wait; an operator goes on by itself`);
+  }
   return all;
 }
 
@@ -156,18 +166,23 @@ function refusal({ kind, cr }: CustomResourceInput): string | undefined {
   );
 }
 
-/** @returns how many objects were refused */
+/** Numbers of objects that were refused, and that wait for others. */
+interface Unapplied {
+  readonly failures: number;
+  readonly waiting: number;
+}
+
 async function applyOne(
   { given, operator }: Applied,
-  { render, transport, report, prune }: ApplyProps,
+  { render, transport, report, prune, deadline: waitsUntil }: ApplyProps,
   deadline: number,
-): Promise<number> {
+): Promise<Unapplied> {
   const name = nameOf(given);
-  const refused = async (what: string, error: unknown): Promise<number> => {
+  const refused = async (what: string, error: unknown): Promise<Unapplied> => {
     const refusal = error instanceof ApiError ? classify(error, `Apply ${name}`) : error;
     if (!(refusal instanceof OperatorError) || refusal.reason === 'Unreachable') throw error;
     await report(`${what}: ${forPerson(refusal.message)}`);
-    return 1;
+    return { failures: 1, waiting: 0 };
   };
   let cr: AnyObject;
   try {
@@ -182,7 +197,7 @@ async function applyOne(
   }
   if (operator) {
     await report(`${name} is left to the operator in ${operator.namespace}`);
-    return 0;
+    return { failures: 0, waiting: 0 };
   }
   const pause = async (tries: number): Promise<boolean> => {
     const milliseconds = Math.min(FIRST_PAUSE_MILLISECONDS * 2 ** (tries - 1), MAX_PAUSE_MILLISECONDS);
@@ -191,17 +206,20 @@ async function applyOne(
     return true;
   };
   let failures = 0;
+  let waiting = 0;
   try {
     for (const controller of given.input.kind.controllers({ render })) {
-      const once = { controller, transport, prune, now: () => new Date(), pause };
+      const waits = waitsUntil !== undefined;
+      const once = { controller, transport, prune, now: () => new Date(), pause, waits };
       const { changes, kept, error } = await carryOutOnce(cr, once);
       for (const change of changes) await report(changeLine(change));
       for (const ref of kept) await report(`${describeRef(ref)} ${UNPRUNED}`);
       if (error) await report(`${name} can't be rendered: ${error.message}`);
       failures += changes.filter(({ action }) => action === 'failed').length + (error ? 1 : 0);
+      waiting += changes.filter(({ waitsFor }) => waitsFor).length;
     }
     if (isPaused(given)) await report(`${name} ${PAUSED}`);
-    return failures;
+    return { failures, waiting };
   } catch (error) {
     return refused(`What is made of ${name} isn't written, or not all of it`, error);
   }
@@ -216,10 +234,10 @@ function isPaused({ after }: Given): boolean {
 
 const UNPRUNED = "left as it is: it isn't rendered any more, and --prune deletes it";
 
-function previewLine({ ref, action }: ObjectPreview, { prune }: ApplyProps): string {
+function previewLine({ ref, action, waitsFor }: ObjectPreview, { prune }: ApplyProps): string {
   const done = action === 'changed' ? 'configured' : action;
   const what = done === 'deleted' && !prune ? UNPRUNED : REPORTED[done];
-  return `${describeRef(ref)} ${done === 'unchanged' ? what : `would be ${what}`}`;
+  return `${describeRef(ref)} ${done === 'unchanged' ? what : `would be ${what}`}${onceReady(waitsFor)}`;
 }
 
 const REPORTED: Readonly<Record<Action, string>> = {
@@ -235,7 +253,8 @@ function reasonOf(ref: ObjectRef, { reason, message }: OperatorError): string {
   return `${reason}: ${forPerson(message.slice(named.length))}`;
 }
 
-function changeLine({ ref, action, error }: Change): string {
+function changeLine({ ref, action, error, waitsFor }: Change): string {
+  if (waitsFor) return waitText(ref, waitsFor);
   const why = error ? `: ${reasonOf(ref, error)}` : '';
   return `${describeRef(ref)} ${REPORTED[action]}${why}`;
 }

@@ -1,3 +1,4 @@
+import type { Readiness } from './conditions.js';
 import type { OperatorError } from './error.js';
 import type { ObjectRef } from './object.js';
 
@@ -8,7 +9,7 @@ import type { ObjectRef } from './object.js';
  * - `corrected`: another writer had changed a field of ours, which was set back; `drift` says who and what.
  * - `recreated`: it was deleted and created again, since what had to change can't be changed.
  * - `unchanged`: it was as it should be; no request was sent, or the server found nothing to change.
- * - `skipped`: not tried, because something before it failed, or for the reason in `skippedFor`.
+ * - `skipped`: not tried, because something before it failed, or for the reason in `skippedFor` or `waitsFor`.
  * - `failed`: refused here or by the API server; `error` says why.
  */
 export type Action =
@@ -44,6 +45,14 @@ export interface Change {
    * `paced`, it was too many at once. The key is taken again.
    */
   readonly skippedFor?: 'changed' | 'paced';
+  /** Why it was skipped, where another object has to be ready before. A change of that takes the key again. */
+  readonly waitsFor?: Wait;
+}
+
+/** An object that has to be ready before another is applied, and isn't. */
+export interface Wait {
+  readonly ref: ObjectRef;
+  readonly readiness: Readiness;
 }
 
 /**

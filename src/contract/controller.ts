@@ -1,4 +1,4 @@
-import type { ChangeSet } from './change.js';
+import type { ChangeSet, Wait } from './change.js';
 import type { OperatorError } from './error.js';
 import type { AnyObject, CustomResource, ObjectRef, OwnerReference } from './object.js';
 import type { ResourceType } from './resource.js';
@@ -246,6 +246,12 @@ export interface ApplyStep {
    * @default false
    */
   readonly handOver?: boolean;
+  /**
+   * Returns what has to be ready before, and isn't: the object is left as it is, and nothing of the plan is deleted. Asked when
+   * it is its turn, so after the steps before it. A change of what it waits for has to requeue the key.
+   * @default - it waits for nothing
+   */
+  readonly waitsFor?: () => Wait | undefined;
   /** Specifies whether a hand-over takes the field from its owner, where `owner` controls the object. @default false */
   readonly force?: boolean;
 }

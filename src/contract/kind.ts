@@ -44,12 +44,22 @@ export interface RenderInputs {
   readonly references?: ReferencedByName;
 }
 
+/** Objects of one custom resource, in the order of their application. */
+export interface Rendered extends Array<AnyObject> {
+  /**
+   * By object, the others that it depends on, also through others, in this order. Not enumerable, so that a rendering equals a
+   * list of its objects.
+   * @default - none depends on another
+   */
+  readonly dependencies?: ReadonlyMap<AnyObject, readonly AnyObject[]>;
+}
+
 /**
  * Turns a custom resource into objects: in memory, without I/O, always the same for the same input.
  * @throws OperatorError when the resource can't be rendered
  */
 export interface Render {
-  (kind: RenderedKind, cr: CustomResource, inputs?: RenderInputs): AnyObject[];
+  (kind: RenderedKind, cr: CustomResource, inputs?: RenderInputs): Rendered;
   /** Returns what identifies the policy that it renders by. @defaultValue the policy never changes */
   readonly policyInForce?: () => unknown;
 }

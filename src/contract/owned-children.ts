@@ -6,7 +6,7 @@ import { contentHash, controllerOf, describeRef, objectId, objectKey, refOf } fr
 import { driftingRender, unsteadiness } from './deterministic.js';
 import { OperatorError } from './error.js';
 import type { HandOver, HandOverFunction } from './hand-over.js';
-import type { Render, RenderedKind, RenderInputs } from './kind.js';
+import type { Render, Rendered, RenderedKind, RenderInputs } from './kind.js';
 import {
   APPLIED_HASH_ANNOTATION,
   childrenFieldManager,
@@ -14,6 +14,7 @@ import {
   statusFieldManager,
 } from './names.js';
 import type { AnyObject, CustomResource } from './object.js';
+import { waitingReadiness, waitOf } from './order.js';
 import { describeThrown } from './origin.js';
 import { keepIdentity, keepStatus } from './projections.js';
 import { childReadiness, worstReadiness } from './readiness.js';
@@ -76,7 +77,7 @@ export class OwnedChildren implements Controller {
     const handOver = (of: readonly AnyObject[]): readonly HandOver[] =>
       this.own.handOver?.({ cr: cr as never, children: of }) ?? [];
     const children = owned(this.owning.children);
-    let [rendered, handedOver]: [readonly AnyObject[], readonly HandOver[]] = [[], []];
+    let [rendered, handedOver]: [Rendered, readonly HandOver[]] = [[], []];
     let error: OperatorError | undefined;
     let isPaused = false;
     try {
@@ -104,11 +105,14 @@ export class OwnedChildren implements Controller {
     const regarding = { ...refOf(cr), uid };
     const wanted = new Set(rendered.map(objectId));
     const pause = isPaused ? pauseOf(rendered, children) : undefined;
+    // In a pause nothing is applied, so nothing waits.
+    const dependencies = isPaused ? undefined : rendered.dependencies;
     const computed = oncePerOutcome((changes) => {
       const left = changes.every(({ action }) => action === 'unchanged')
         ? children
         : owned(this.owning.children);
-      return this.computeStatus(cr, failuresOf(changes, error), left, reader, now, pause);
+      const waiting = dependencies && waitingReadiness(cr, dependencies, left, now);
+      return this.computeStatus(cr, failuresOf(changes, error), left, reader, now, pause, waiting);
     });
     const apply: ApplyStep[] = isPaused
       ? []
@@ -117,6 +121,9 @@ export class OwnedChildren implements Controller {
           ...rendered.map((object) => ({
             ...{ object, fieldManager: childrenFieldManager(kind), owner },
             ...(this.isRecreated(object) && { recreate: true }),
+            ...(dependencies?.has(object) && {
+              waitsFor: () => waitOf(object, dependencies, owned(this.owning.children)),
+            }),
           })),
         ];
     return {
@@ -203,6 +210,7 @@ export class OwnedChildren implements Controller {
     reader: Reader,
     now: Date,
     pause: Pause | undefined,
+    waiting: ReturnType<typeof waitingReadiness>,
   ) {
     const worst = worstOf(failures);
     let report: StatusReport<object> = {};
@@ -224,9 +232,11 @@ export class OwnedChildren implements Controller {
     }
     const failure = worst ?? error;
     const { fields, conditions = [], requeueAt } = report;
-    const readiness = failure
+    const judged = failure
       ? failureReadiness(failure)
       : (pausedReadiness(pause) ?? report.readiness ?? worstReadiness(children.map(childReadiness)));
+    const readiness = waiting && !failure ? worstReadiness([waiting.readiness, judged]) : judged;
+    const until = waiting?.requeueAt;
     // An edit that waits has not been observed, so tools don't take the state of its children for that of the edit.
     const generation = pause ? observedGenerationOf(cr) : cr.metadata.generation;
     const others = pause
@@ -238,7 +248,8 @@ export class OwnedChildren implements Controller {
       ...(generation !== undefined && { observedGeneration: generation }),
       conditions: dateConditions(all, cr.status?.conditions ?? [], now, generation),
     };
-    return { readiness, requeueAt, status, error, failure };
+    const isFirst = until && (!requeueAt || until < requeueAt);
+    return { readiness, requeueAt: isFirst ? until : requeueAt, status, error, failure };
   }
 }
 

@@ -83,6 +83,18 @@ export function childReadiness(child: AnyObject): Readiness {
   return progressing(`: ${condition.message ?? 'not ready'}`);
 }
 
+/**
+ * Reports whether what depends on an object may be applied: once it is ready, and of a Job, once that has completed.
+ */
+export function dependencyReadiness(child: AnyObject): Readiness {
+  const readiness = childReadiness(child);
+  const { conditions = [] } = (child.status ?? {}) as WorkloadStatus;
+  const isDone = conditions.some(({ type, status }) => type === 'Complete' && status === 'True');
+  if (groupKind(child) !== 'Job.batch' || readiness.phase === 'stalled' || isDone) return readiness;
+  const message = `${describeRef(refOf(child))} has yet to complete`;
+  return { phase: 'progressing', reason: 'NotComplete', message };
+}
+
 /** Returns the readiness of the whole: the worst of its parts. */
 export function worstReadiness(parts: readonly Readiness[]): Readiness {
   for (const phase of ['stalled', 'failing', 'progressing']) {

@@ -151,9 +151,11 @@ export async function applySteps(
     const ref = refOf(step.object);
     const apply = async (): Promise<Change> => applyRevised(step, ref, applied, applier, reader);
     const isHeld = held.has(objectId(ref)) || twin.holds(step);
-    const change: Change = isHeld
-      ? { ref, action: 'skipped' }
-      : await (steps ? steps.run(ref, apply) : apply());
+    const waitsFor = isHeld ? undefined : step.waitsFor?.();
+    const change: Change =
+      isHeld || waitsFor
+        ? { ref, action: 'skipped', ...(waitsFor && { waitsFor }) }
+        : await (steps ? steps.run(ref, apply) : apply());
     if (change.action === 'failed') {
       twin.failed(step);
       if (step.handOver) held.add(objectId(ref));

@@ -40,11 +40,14 @@ export async function refresh(
 }
 
 /**
- * Reports whether what a plan deletes has to stay for now: an apply has failed that might be of what takes its place, or
- * stops using it. A contested object was applied as it is wanted, and differs by what another writer does to it since.
+ * Reports whether what a plan deletes has to stay for now: an apply has failed, or waits, that might be of what takes its
+ * place, or stops using it. A contested object was applied as it is wanted, and differs by what another writer does to it since.
  */
 export function holdsDeletionsBack(applied: ChangeSet): boolean {
-  return applied.some(({ action, error }) => action === 'failed' && error?.reason !== 'FieldContested');
+  return applied.some(
+    ({ action, error, waitsFor }) =>
+      waitsFor !== undefined || (action === 'failed' && error?.reason !== 'FieldContested'),
+  );
 }
 
 /**

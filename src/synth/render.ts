@@ -1,11 +1,12 @@
 import { url as inspectorUrl } from 'node:inspector';
 import { isDeepStrictEqual } from 'node:util';
 import { Script } from 'node:vm';
-import { ApiObject, App, Chart } from 'cdk8s';
+import { ApiObject, App, Chart, DependencyGraph } from 'cdk8s';
 import type { IResolver, Lazy, ResolutionContext } from 'cdk8s';
+import type { IConstruct } from 'constructs';
 import { ENDING, inAnotherWorld, unsteadiness } from '../contract/deterministic.js';
 import { messageOf, OperatorError } from '../contract/error.js';
-import type { CustomResourceProps, Render, RenderedKind, RenderInputs } from '../contract/kind.js';
+import type { CustomResourceProps, Render, Rendered, RenderedKind, RenderInputs } from '../contract/kind.js';
 import { childLabels } from '../contract/names.js';
 import { describeRef, isMap, objectId, refOf } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
@@ -110,7 +111,7 @@ function renderInTime(
   cr: CustomResource,
   inputs: RenderInputs | undefined,
   milliseconds = MOST_MILLISECONDS,
-): AnyObject[] {
+): Rendered {
   const { construct } = kind;
   // A breakpoint stops it for as long as the author looks.
   if (ENDING.has(construct) || inspectorUrl() !== undefined) return renderFreely(kind, cr, inputs);
@@ -150,13 +151,20 @@ export function inTime<T>(milliseconds: number, body: () => T, late: () => Error
 
 const renderFreely: Render = (kind, cr, inputs) => {
   const resolver = new LazyResolver();
-  let objects: AnyObject[];
+  let synthesized: ReturnType<typeof synthesize>;
   try {
-    objects = synthesize(kind, cr, inputs, resolver);
+    synthesized = synthesize(kind, cr, inputs, resolver);
   } catch (error) {
     throw asOperatorError(ownerOf(kind, cr), error, resolver.thrown);
   }
-  return checkChildren(kind, cr, objects);
+  const { objects, before } = synthesized;
+  const children = checkChildren(kind, cr, objects);
+  if (before) {
+    const named = [...before].map(([at, others]) => [children[at], others.map((other) => children[other])]);
+    const value = new Map(named as [AnyObject, AnyObject[]][]);
+    Object.defineProperty(children, 'dependencies', { value });
+  }
+  return children;
 };
 
 function ownerOf({ type: { kind } }: RenderedKind, cr: CustomResource): string {
@@ -168,7 +176,7 @@ function synthesize(
   cr: CustomResource,
   { policy, references }: RenderInputs = {},
   resolver: IResolver,
-): AnyObject[] {
+): { readonly objects: AnyObject[]; readonly before?: ReadonlyMap<number, readonly number[]> } {
   const { name, namespace } = cr.metadata;
   const labels = childLabels(kind.type, name);
   // One App for each custom resource: many charts in one App take quadratic time.
@@ -187,12 +195,31 @@ function synthesize(
   };
   new kind.construct(chart, name, props as CustomResourceProps<never> & { readonly references: never });
   const manifests: unknown[] = chart.toJson();
-  if (chart.node.findAll().filter((node) => ApiObject.isApiObject(node)).length !== manifests.length) {
+  const nodes = chart.node.findAll().filter((node) => ApiObject.isApiObject(node));
+  if (nodes.length !== manifests.length) {
     throw new Error(
       'the construct makes a Chart of its own, whose objects would be lost; use a Construct instead',
     );
   }
-  return manifests.map(inOrder);
+  const objects = manifests.map(inOrder);
+  return nodes.some(({ node }) => node.dependencies.length > 0)
+    ? { objects, before: dependenciesOf(chart) }
+    : { objects };
+}
+
+/** Returns by the place of each object in the chart those of what comes before it, of which cdk8s has noted the nearest. */
+function dependenciesOf(chart: Chart): ReadonlyMap<number, readonly number[]> {
+  const sorted: IConstruct[] = new DependencyGraph(chart.node).topology();
+  const objects = sorted.filter((node): boolean => ApiObject.isApiObject(node));
+  const before = new Map<number, readonly number[]>();
+  for (const [at, { node }] of objects.entries()) {
+    const nearest = node.dependencies.map((other) => objects.indexOf(other));
+    const all = new Set(nearest.flatMap((other) => [other, ...(before.get(other) ?? [])]));
+    // A construct that is depended on has no place itself, though the objects below it have.
+    const places = [...objects.keys()].filter((place) => all.has(place));
+    if (places.length > 0) before.set(at, places);
+  }
+  return before;
 }
 
 /**

@@ -301,6 +301,86 @@ describe('OwnedChildren, status', () => {
   });
 });
 
+describe('OwnedChildren, an object that waits for another', () => {
+  const JOB = resourceType({ apiVersion: 'batch/v1', kind: 'Job' });
+  const job = { ...object(JOB, 'migrate'), spec: { version: 2 } };
+  const web = { ...object(DEPLOYMENT, 'web'), spec: { version: 2 } };
+  const started = { startTime: '2026-01-02T03:00:00Z' };
+  const ended = (type: string) => ({ ...started, conditions: [{ type, status: 'True', message: 'It did' }] });
+  const live = (rendered: AnyObject, status: object = {}, meta: object = {}): AnyObject => {
+    const annotations = { [APPLIED_HASH_ANNOTATION]: contentHash(rendered) };
+    return { ...rendered, metadata: { ...rendered.metadata, uid: 'x', annotations, ...meta }, status };
+  };
+  const old = live({ ...web, spec: { version: 1 } });
+  const render: Render = () => Object.assign([job, web], { dependencies: new Map([[web, [job]]]) });
+  const kind = { children: [JOB, DEPLOYMENT] };
+  const readyOf = (children: readonly AnyObject[], own?: CustomResource) => {
+    const plan = planned({ kind, render, children, ...(own && { cr: own }) });
+    const waits = plan.apply.map(({ waitsFor }) => waitsFor?.()?.ref.name);
+    const requeueAt = plan.requeueAt as (changes: ChangeSet) => Date | undefined;
+    return { waits, ready: statusOf(plan).conditions[0], requeueAt: requeueAt([])?.toISOString() };
+  };
+
+  const WAITING = 'Deployment shop/web waits: Job shop/migrate has yet to';
+  it.each<[what: string, children: readonly AnyObject[], reason: string, message: string]>([
+    ['is not there', [old], 'WaitingForDependency', `${WAITING} be applied`],
+    [
+      'is of another rendering',
+      [live({ ...job, spec: {} }, ended('Complete')), old],
+      'WaitingForDependency',
+      `${WAITING} be applied`,
+    ],
+    [
+      'is being deleted',
+      [live(job, ended('Complete'), GOING), old],
+      'WaitingForDependency',
+      `${WAITING} be applied`,
+    ],
+    ['is a Job that runs', [live(job, started), old], 'WaitingForDependency', `${WAITING} complete`],
+    [
+      'has failed',
+      [live(job, ended('Failed')), old],
+      'JobFailed',
+      'Job shop/migrate: It did; Deployment shop/web waits for it',
+    ],
+  ])('waits where the other %s', (_, children, reason, message) => {
+    const { waits, ready } = readyOf(children);
+    expect(waits).toEqual([undefined, 'migrate']);
+    expect(ready).toMatchObject({ reason, message });
+  });
+
+  it.each([
+    ['the other is ready', [live(job, ended('Complete')), old]],
+    ['it is as rendered, so that drift is corrected', [live(web)]],
+  ])('does not wait where %s', (_, children) => {
+    expect(readyOf(children).waits).toEqual([undefined, undefined]);
+  });
+
+  it('becomes a condition of its own after ten minutes, until something else is waited for', () => {
+    const children = [live(job, started), old];
+    const since = (lastTransitionTime: string, more: object = {}): CustomResource =>
+      cr({}, [{ type: 'Ready', status: 'Unknown', lastTransitionTime, ...more }]);
+    const fresh = readyOf(children);
+    expect(fresh.requeueAt).toBe('2026-01-02T03:14:05.000Z');
+    const waiting = readyOf(children, since('2026-01-02T02:54:06Z'));
+    expect(waiting).toMatchObject({
+      ready: { status: 'Unknown', lastTransitionTime: '2026-01-02T02:54:06Z' },
+      requeueAt: '2026-01-02T03:04:06.000Z',
+    });
+    const late = readyOf(children, since('2026-01-02T02:54:05Z'));
+    expect(late.requeueAt).toBeUndefined();
+    expect(late.ready).toMatchObject({
+      ...{ status: 'False', reason: 'DependencyTimeout' },
+      message: 'Deployment shop/web waits for more than ten minutes: Job shop/migrate has yet to complete',
+    });
+    const again = (more: object) =>
+      readyOf(children, since(NOW.toISOString(), { ...late.ready, ...more })).ready?.reason;
+    expect(again({})).toBe('DependencyTimeout');
+    expect(again({ observedGeneration: 3 })).toBe('WaitingForDependency');
+    expect(again({ message: 'Deployment shop/other waits' })).toBe('WaitingForDependency');
+  });
+});
+
 describe('OwnedChildren, events', () => {
   const known = (type: string, message: string, status = 'True') => [{ type, status, message }];
   const contested = failing('backoff', 'FieldContested');

@@ -151,6 +151,29 @@ describe('carryOut', () => {
   });
 });
 
+describe('carryOut, with a step that waits', () => {
+  it('applies the others, asks at its turn, deletes nothing, and reports no failure', async () => {
+    const { work, reader, tools, server } = setup();
+    const readiness = { phase: 'progressing', reason: 'NotReady', message: 'not yet' } as const;
+    const ref = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'shop', name: 'a' };
+    const [first, second] = work.apply as [ApplyStep, ApplyStep];
+    let isReady = false;
+    const waitsFor = () => {
+      expect(reader.get(CONFIG_MAP, 'shop/a')).toBeDefined();
+      return isReady ? undefined : { ref, readiness };
+    };
+    const waiting = { ...work, apply: [first, { ...second, waitsFor }] };
+    const outcome = await carryOut(waiting, reader, tools, NEVER);
+    expect(actionsOf(outcome)).toEqual(['created', 'skipped', 'skipped', 'configured']);
+    expect(outcome.changes[1]).toMatchObject({ waitsFor: { ref, readiness } });
+    isReady = true;
+    expect(actionsOf(await carryOut(waiting, reader, tools, NEVER))).toEqual([
+      ...['unchanged', 'created', 'deleted', 'unchanged'],
+    ]);
+    expect(server.writes.filter((write) => write.startsWith('DELETE'))).toHaveLength(1);
+  });
+});
+
 describe('carryOut, given up', () => {
   const late = new OperatorError({ reason: 'ReconcileTimeout', message: 'too long', retry: 'backoff' });
 

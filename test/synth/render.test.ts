@@ -171,6 +171,31 @@ test('children of a cluster-scoped custom resource may be in any namespace', () 
   expect(objects.map(({ metadata }) => metadata.namespace)).toEqual(['one', 'two']);
 });
 
+test('what depends on what is noted, also through others and through what contains it, and none where nothing does', () => {
+  const kind = kindThat((scope) => {
+    const group = new Construct(scope, 'group');
+    const [web, job, db] = ['web', 'job', 'db'].map((id) => configMap(scope, id, {}));
+    for (const id of ['one', 'two']) configMap(group, id, {});
+    job!.addDependency(db!);
+    group.node.addDependency(job!);
+    web!.node.addDependency(group);
+  });
+  const objects = render(kind, widget());
+  const named = [...objects.dependencies!].map(([object, others]) => {
+    expect(objects).toContain(object);
+    return [object, ...others].map(({ metadata }) => metadata.name);
+  });
+  expect(objects.map(({ metadata }) => metadata.name)).toEqual(['db', 'job', 'one', 'two', 'web']);
+  expect(named).toEqual([
+    ['job', 'db'],
+    ['one', 'db', 'job'],
+    ['two', 'db', 'job'],
+    ['web', 'db', 'job', 'one', 'two'],
+  ]);
+  const none = kindThat((scope) => configMap(scope, 'a', {}));
+  expect(render(none, widget()).dependencies).toBeUndefined();
+});
+
 const REFUSALS: [what: string, build: Build, expected: string][] = [
   [
     'a type that is not declared',
@@ -189,6 +214,15 @@ const REFUSALS: [what: string, build: Build, expected: string][] = [
       configMap(scope, 'b', { metadata: { name: 'same' } });
     },
     'DuplicateChild: Widget shop/web renders ConfigMap shop/same twice; give the objects different names',
+  ],
+  [
+    'a dependency in a circle',
+    (scope) => {
+      const [a, b] = [configMap(scope, 'a', {}), configMap(scope, 'b', {})];
+      a.addDependency(b);
+      b.addDependency(a);
+    },
+    "RenderFailed: Widget shop/web can't be rendered: Dependency cycle detected: shop--web/web/a => shop--web/web/b => shop--web/web/a",
   ],
   [
     'another namespace',

@@ -1,6 +1,7 @@
 import type { FieldConflict } from '../../contract/change.js';
 import type { Table } from '../../contract/controller.js';
 import { describeRef } from '../../contract/object.js';
+import type { ObjectRef } from '../../contract/object.js';
 import { writeYaml } from '../../contract/yaml.js';
 import type { ObjectPreview, PreviewAction } from '../../engine/preview/preview.js';
 import { forPerson } from '../cluster.js';
@@ -97,9 +98,9 @@ export function number(count: number): string {
 }
 
 function objectText(object: ObjectPreview, paint: Paint): string {
-  const { ref, action, error, takes, leaves, drops = [] } = object;
+  const { ref, action, error, takes, leaves, drops = [], waitsFor } = object;
   const isOdd = action === 'failed' || action === 'skipped';
-  const said = `${describeRef(ref)} ${ACTIONS[action].said}${error ? `: ${error.reason}` : ''}`;
+  const said = `${describeRef(ref)} ${ACTIONS[action].said}${error ? `: ${error.reason}` : ''}${onceReady(waitsFor)}`;
   const conflict = (fate: string, { field, manager }: FieldConflict): string =>
     paint('yellow', `  ${field} is ${fate} ${manager || 'another field manager'}`);
   return [
@@ -111,6 +112,11 @@ function objectText(object: ObjectPreview, paint: Paint): string {
     ...drops.map((each) => conflict('dropped, which is set by', each)),
     '',
   ].join('\n');
+}
+
+/** Returns the end of a sentence on what would be done, where it would wait. */
+export function onceReady(waitsFor: ObjectRef | undefined): string {
+  return waitsFor ? `, once ${describeRef(waitsFor)} is ready` : '';
 }
 
 function contentLines(object: ObjectPreview, paint: Paint): string[] {
@@ -144,11 +150,12 @@ export function documentOf(outcome: Outcome): object {
 }
 
 function objectOf(object: ObjectPreview): object {
-  const { ref, action, error, takes, leaves, drops = [] } = object;
+  const { ref, action, error, takes, leaves, drops = [], waitsFor } = object;
   const { before, after } = shown(object);
   return {
     ...ref,
     action,
+    ...(waitsFor && { waitsFor }),
     ...(action === 'changed' && { fields: fieldChanges(before, after) }),
     ...((action === 'created' || action === 'recreated') && after && { object: after }),
     ...(error && { reason: error.reason, message: forPerson(error.message) }),

@@ -419,6 +419,8 @@ export interface OnceProps {
    * @returns false once it is of no use to wait longer
    */
   readonly pause: (tries: number) => Promise<boolean>;
+  /** Goes on, with pauses, while something waits for what may still become ready. @default false */
+  readonly waits?: boolean;
 }
 
 export interface OnceOutcome {
@@ -463,7 +465,8 @@ async function lastTurn(
   for (let tries = 1; ; tries++) {
     const turn = await takeTurn(key, planning, props);
     for (const change of turn.changes) remember(results, change);
-    if (!mayPass(turn) || !(await props.pause(tries))) return turn;
+    const goesOn = mayPass(turn) || (props.waits && turn.error === undefined && isWaiting(turn));
+    if (!goesOn || !(await props.pause(tries))) return turn;
     planning.contents.forget();
   }
 }
@@ -495,6 +498,12 @@ async function takeTurn(key: string, planning: Planning, props: OnceProps): Prom
 function mayPass({ changes, error }: OnceOutcome): boolean {
   const errors = [...(error ? [error] : []), ...changes.flatMap((change) => change.error ?? [])];
   return errors.length > 0 && errors.every(passes);
+}
+
+function isWaiting({ changes }: OnceOutcome): boolean {
+  const waits = changes.flatMap(({ waitsFor }) => waitsFor ?? []);
+  const failed = changes.some(({ action }) => action === 'failed');
+  return !failed && waits.some(({ readiness }) => readiness.phase !== 'stalled');
 }
 
 function passes({ retry, reason, cause }: OperatorError): boolean {

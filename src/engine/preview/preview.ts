@@ -29,6 +29,8 @@ export interface ObjectPreview {
   /** As it would be: whole, or what is applied where it would be made. @default - it would go, or stays as it is */
   readonly after?: AnyObject;
   readonly error?: OperatorError;
+  /** What it would wait for. @default - nothing */
+  readonly waitsFor?: ObjectRef;
   /** Fields that would be taken from other managers. */
   readonly takes: readonly FieldConflict[];
   /** Fields that would be left out, since others own them. */
@@ -181,12 +183,18 @@ export class ControllerPreview {
   ): Promise<ChangeSet> {
     const handed = new HandedOver(plan.apply);
     const steps = plan.apply.filter(({ object, handOver }) => !handOver && !made.has(objectId(object)));
-    const tried = steps.map((step) => ({ ...step, object: handed.without(step.object) }));
+    // What waits is tried all the same: it follows.
+    const tried = steps.map(({ waitsFor, ...step }) => ({ ...step, object: handed.without(step.object) }));
     const { reader, applier } = this.planning;
     await this.planning.look(tried.map(({ object }) => object));
+    const waits = steps.map(({ waitsFor }) => waitsFor?.()?.ref);
     const changes = await applySteps(tried, reader, applier);
-    for (const [index, change] of changes.entries())
-      note(objects, this.previewOf(change, steps[index] as ApplyStep, handed));
+    for (const [index, change] of changes.entries()) {
+      const found = this.previewOf(change, steps[index] as ApplyStep, handed);
+      const waitsFor = waits[index];
+      const isHeld = waitsFor && found.action !== 'unchanged' && found.action !== 'failed';
+      note(objects, isHeld ? { ...found, waitsFor } : found);
+    }
     for (const id of handed.objects.filter((id) => made.has(id))) layOver(objects, id, handed);
     return changes;
   }

@@ -1,0 +1,88 @@
+import type { Wait } from './change.js';
+import type { Condition, Readiness } from './conditions.js';
+import type { Rendered } from './kind.js';
+import { APPLIED_HASH_ANNOTATION } from './names.js';
+import { contentHash, describeRef, objectId, refOf } from './object.js';
+import type { AnyObject, CustomResource, ObjectRef } from './object.js';
+import { dependencyReadiness } from './readiness.js';
+
+type Dependencies = NonNullable<Rendered['dependencies']>;
+
+/**
+ * Returns what a rendered object waits for: the first of its dependencies that isn't ready in its present rendering. One that
+ * has been applied in its present rendering waits for nothing, so that its drift is corrected whatever becomes of the others.
+ * @param live the children as they are
+ */
+export function waitOf(
+  object: AnyObject,
+  dependencies: Dependencies,
+  live: readonly AnyObject[],
+): Wait | undefined {
+  const before = dependencies.get(object);
+  if (!before || presentOf(object, live)) return undefined;
+  for (const dependency of before) {
+    const ref = refOf(dependency);
+    const present = presentOf(dependency, live);
+    const message = `${describeRef(ref)} has yet to be applied`;
+    const readiness: Readiness = present
+      ? dependencyReadiness(present)
+      : { phase: 'progressing', reason: 'NotApplied', message };
+    if (readiness.phase !== 'ready') return { ref, readiness };
+  }
+  return undefined;
+}
+
+/** Returns the live object where it is the rendered one, and stays. */
+function presentOf(rendered: AnyObject, live: readonly AnyObject[]): AnyObject | undefined {
+  const found = live.find((child) => objectId(child) === objectId(rendered));
+  const { annotations, deletionTimestamp } = found?.metadata ?? {};
+  const isPresent = annotations?.[APPLIED_HASH_ANNOTATION] === contentHash(rendered);
+  return isPresent && deletionTimestamp === undefined ? found : undefined;
+}
+
+/** Says what of a rendering waits for what. */
+export function waitText(ref: ObjectRef, { readiness }: Wait): string {
+  return `${describeRef(ref)} waits: ${readiness.message}`;
+}
+
+/** Waiting that takes longer needs a person. */
+const TIMEOUT_MILLISECONDS = 600_000;
+
+type WithConditions = CustomResource<unknown, { readonly conditions?: readonly Partial<Condition>[] }>;
+
+/** Returns the readiness of a custom resource of which something waits, and when it becomes another; of none, nothing. */
+export function waitingReadiness(
+  cr: WithConditions,
+  dependencies: Dependencies,
+  live: readonly AnyObject[],
+  now: Date,
+): { readonly readiness: Readiness; readonly requeueAt?: Date } | undefined {
+  const waits = [...dependencies.keys()].flatMap((object) => {
+    const wait = waitOf(object, dependencies, live);
+    return wait ? [{ ref: refOf(object), wait }] : [];
+  });
+  const [first] = waits;
+  if (!first) return undefined;
+  const isIn = (phase: Readiness['phase']) => waits.find(({ wait }) => wait.readiness.phase === phase);
+  const failed = isIn('stalled') ?? isIn('failing');
+  if (failed) {
+    const { readiness } = failed.wait;
+    const message = `${readiness.message}; ${describeRef(failed.ref)} waits for it`;
+    return { readiness: { ...readiness, message } };
+  }
+  const { reason, status, message, lastTransitionTime, observedGeneration } =
+    cr.status?.conditions?.find(({ type }) => type === 'Ready') ?? {};
+  const who = `${describeRef(first.ref)} waits`;
+  const wasLate = reason === 'DependencyTimeout' && observedGeneration === cr.metadata.generation;
+  const since = status === 'Unknown' ? Date.parse(lastTransitionTime ?? '') : NaN;
+  const until = (Number.isNaN(since) ? now.getTime() : since) + TIMEOUT_MILLISECONDS;
+  const isLate = now.getTime() >= until || (wasLate && message?.startsWith(who));
+  const what = first.wait.readiness.message;
+  if (isLate) {
+    const late = `${who} for more than ten minutes: ${what}`;
+    return { readiness: { phase: 'failing', reason: 'DependencyTimeout', message: late } };
+  }
+  const waiting = waitText(first.ref, first.wait);
+  const readiness = { phase: 'progressing', reason: 'WaitingForDependency', message: waiting } as const;
+  return { readiness, requeueAt: new Date(until) };
+}
