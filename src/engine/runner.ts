@@ -233,7 +233,10 @@ export class Runner {
     this.kindMetrics.record(plan, changes);
     const undone = [...plan.apply, ...plan.delete].filter((_, index) => {
       const change = changes[index];
-      return change?.action === 'failed' || (change?.action === 'skipped' && !change.skippedFor && !change.waitsFor);
+      return (
+        change?.action === 'failed' ||
+        (change?.action === 'skipped' && !change.skippedFor && !change.waitsFor)
+      );
     });
     this.waitFor(key, undone);
     if (givenUp?.reason === INTERRUPTED_REASON) {
