@@ -63,11 +63,11 @@ export function controllerRender(milliseconds = MOST_MILLISECONDS, now = () => p
   >();
   const rests = new WeakMap<RenderedKind['construct'], { readonly stops: number; readonly until: number }>();
   return (kind, cr, inputs) => {
-    if (ended.has(cr) && isSame(ended.get(cr), inputs)) return renderFreely(kind, cr, inputs);
+    if (ended.has(cr) && isDeepStrictEqual(ended.get(cr), inputs)) return renderFreely(kind, cr, inputs);
     const { construct } = kind;
     const { uid, generation } = cr.metadata;
     const stop = stops.get(uid);
-    if (stop && stop.generation === generation && isSame(stop.inputs, inputs)) throw stop.error;
+    if (stop && stop.generation === generation && isDeepStrictEqual(stop.inputs, inputs)) throw stop.error;
     const rest = rests.get(construct) ?? { stops: 0, until: 0 };
     if (rest.stops >= REST.stops && now() < rest.until) {
       const why = `the construct ${construct.name} was stopped ${rest.stops} times in a row, and rests for a minute`;
@@ -88,11 +88,6 @@ export function controllerRender(milliseconds = MOST_MILLISECONDS, now = () => p
       throw error;
     }
   };
-}
-
-function isSame(a: RenderInputs | undefined, b: RenderInputs | undefined): boolean {
-  if (a?.policy !== b?.policy) return false;
-  return a?.references === b?.references || isDeepStrictEqual(a?.references, b?.references);
 }
 
 const MOST_MILLISECONDS = 5_000;
