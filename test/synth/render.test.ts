@@ -2,7 +2,7 @@ import { ApiObject, Chart, JsonPatch, Lazy } from 'cdk8s';
 import { Construct } from 'constructs';
 import { expect, test, vi } from 'vitest';
 import { OperatorError } from '../../src/contract/error.js';
-import type { CustomResourceProps } from '../../src/contract/kind.js';
+import type { CustomResourceProps, Policy } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { controllerRender, inTime, render } from '../../src/synth/render.js';
@@ -60,7 +60,7 @@ test('a controller runs a construct that hangs once for a custom resource, gener
   });
   const render = controllerRender(20, () => now);
   const noPolicy = {};
-  const of = (uid: string, { policy = noPolicy as object, generation = 1 } = {}): string =>
+  const of = (uid: string, { policy = noPolicy as Policy, generation = 1 } = {}): string =>
     reasonOf(() => {
       const { metadata, ...cr } = widget('web', { image: 'nginx', size: 1 });
       render(kind, { ...cr, metadata: { ...metadata, uid, generation } }, { policy });
