@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { Example, root } from '../examples/support/example.js';
 
 const examples = await Promise.all(
-  ['port-rule', 'event-bus', 'scheduled-task', 'web-page'].map((name) => Example.load(name)),
+  ['port-rule', 'event-bus', 'scheduled-task', 'tenant', 'web-page'].map((name) => Example.load(name)),
 );
 
 describe.each(examples.map((example) => [example.kind.name, example] as const))('%s', (_name, example) => {
@@ -35,6 +35,7 @@ describe.each(examples.map((example) => [example.kind.name, example] as const))(
       join(root, 'lib/bundle/reconstruct.mjs'),
       'synth',
       'sample.yaml',
+      ...(existsSync(join(example.folder, 'database.yaml')) ? ['--references', 'database.yaml'] : []),
     ]);
 
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });

@@ -1,0 +1,3 @@
+import { tenant } from './kind.mjs';
+
+export default { kinds: [tenant] };
