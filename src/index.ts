@@ -83,6 +83,7 @@ export type { Action, Change, ChangeSet, Drift, FieldConflict, Wait } from './co
 export type {
   AfterApply,
   ApplyStep,
+  DriftMode,
   Controller,
   EventProps,
   EventStep,

@@ -244,6 +244,7 @@ const REPORTED: Readonly<Record<Action, string>> = {
   ...{ created: 'created', configured: 'configured', corrected: 'configured', unchanged: 'unchanged' },
   ...{ recreated: 'deleted and created again', deleted: 'pruned', failed: 'refused' },
   skipped: 'left as it is, since something before it failed',
+  drifted: 'left as another writer has changed it',
 };
 
 /** Returns the reason in words that don't name the object again. */

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { Argument, Command as Commander, InvalidArgumentError, Option } from 'commander';
 import type { ParseOptionsResult } from 'commander';
+import { DRIFT_MODES } from '../contract/controller.js';
 import type { FlagValues, KindFlag } from '../contract/kind.js';
 import { DEFAULT_NAMESPACE, environmentName, INSTALLATION_LABELS } from '../install/names.js';
 import { MONITORING_PARTS } from '../install/props.js';
@@ -354,6 +355,12 @@ function runCommand(): Command {
   const election = 'work only while it holds the lease (default: in a Pod, yes)';
   const own = [
     workers.argParser(positiveInteger).default(16),
+    new Option(
+      '--drift <mode>',
+      'what others change of our fields is set back, reported, or left without a word',
+    )
+      .choices(DRIFT_MODES)
+      .default('correct'),
     new Option('--leader-elect [boolean]', election).argParser(boolean),
     new Option('--no-leader-elect', 'work at once; no other may run beside it'),
     new Option(

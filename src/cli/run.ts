@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import type { DriftMode } from '../contract/controller.js';
 import type { KindContext, Policy, Render } from '../contract/kind.js';
 import { Api } from '../engine/api.js';
 import { systemClock } from '../engine/clock.js';
@@ -27,6 +28,7 @@ import { packageVersion } from './version.js';
 
 interface RunOptions extends SharedOptions {
   readonly workers: number;
+  readonly drift: DriftMode;
   readonly leaderElect?: boolean;
   readonly leaderElectionNamespace?: string;
   readonly logLevel: LogLevel;
@@ -86,7 +88,7 @@ export async function runController(options: RunOptions): Promise<void> {
   });
   const manager = new Manager({
     ...{ controllers: controllersBy(policy?.current), transport },
-    ...{ log, metrics, instance: hostname(), workers: options.workers },
+    ...{ log, metrics, instance: hostname(), workers: options.workers, drift: options.drift },
     ...(election && { election }),
     ...(watchNamespace && { namespaces: watchNamespace }),
   });

@@ -7,13 +7,22 @@ import type { ObjectRef } from './object.js';
  *
  * - `created`, `configured`, `deleted`: a request was sent and the cluster changed.
  * - `corrected`: another writer had changed a field of ours, which was set back; `drift` says who and what.
+ * - `drifted`: the same, but it is left, as the drift mode says.
  * - `recreated`: it was deleted and created again, since what had to change can't be changed.
  * - `unchanged`: it was as it should be; no request was sent, or the server found nothing to change.
  * - `skipped`: not tried, because something before it failed, or for the reason in `skippedFor` or `waitsFor`.
  * - `failed`: refused here or by the API server; `error` says why.
  */
 export type Action =
-  'created' | 'configured' | 'corrected' | 'recreated' | 'unchanged' | 'deleted' | 'skipped' | 'failed';
+  | 'created'
+  | 'configured'
+  | 'corrected'
+  | 'drifted'
+  | 'recreated'
+  | 'unchanged'
+  | 'deleted'
+  | 'skipped'
+  | 'failed';
 
 /** Change of fields of ours by another writer. */
 export interface Drift {
@@ -36,8 +45,10 @@ export interface Change {
   readonly action: Action;
   /** Set exactly when `action` is `failed`. */
   readonly error?: OperatorError;
-  /** Set when `action` is `corrected`. */
+  /** Set when `action` is `corrected` or `drifted`. */
   readonly drift?: Drift;
+  /** The same drift was reported before. @default false */
+  readonly isKnown?: boolean;
   /** Fields that a shared object was applied without, since others own them. @default - nothing */
   readonly conflicts?: readonly FieldConflict[];
   /**

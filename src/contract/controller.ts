@@ -217,6 +217,14 @@ export interface Plan {
 /** Computed once the applies and deletes of the plan are done; the reader then shows what they left. */
 export type AfterApply<T> = (changes: ChangeSet) => T;
 
+/**
+ * Handling of fields of ours that another writer has changed: they are set back, reported and left, or left. An edit of the
+ * custom resource applies the whole object in every mode, and what is missing is created.
+ */
+export type DriftMode = (typeof DRIFT_MODES)[number];
+
+export const DRIFT_MODES = ['correct', 'warn', 'ignore'] as const;
+
 /** An object to be applied. */
 export interface ApplyStep {
   /**
@@ -231,6 +239,8 @@ export interface ApplyStep {
    * Not set: the object is shared; our fields are applied without force, and it is created again where it has gone.
    */
   readonly owner?: OwnerReference;
+  /** Only for an object with an owner. @default - the operator's, which corrects unless it is told otherwise */
+  readonly drift?: DriftMode;
   /** Rules for a shared object. @default - created where it is missing; a conflict fails the step */
   readonly shared?: SharedApply;
   /**

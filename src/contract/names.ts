@@ -23,6 +23,9 @@ export const ADOPT_BY_ANNOTATION = 'reconstruct.kosmos.io/adopt-by';
 /** On a custom resource: `"true"` ends all writes for it but those of its status. */
 export const PAUSED_ANNOTATION = 'reconstruct.kosmos.io/paused';
 
+/** On a custom resource: what becomes of drift in its objects, in place of the operator's mode. */
+export const DRIFT_ANNOTATION = 'reconstruct.kosmos.io/drift';
+
 /** Source of names: a custom resource, or anything that looks like one. */
 export interface NamedKind {
   readonly apiVersion: string;

@@ -1,7 +1,8 @@
 import type { ChangeSet } from './change.js';
 import { dateConditions, standardConditions } from './conditions.js';
 import type { Condition, ConditionProps, Readiness } from './conditions.js';
-import type { ApplyStep, Controller, Lookup, Plan, Reader, Watch } from './controller.js';
+import { DRIFT_MODES } from './controller.js';
+import type { ApplyStep, Controller, DriftMode, Lookup, Plan, Reader, Watch } from './controller.js';
 import { contentHash, controllerOf, describeRef, objectId, objectKey, refOf } from './object.js';
 import { driftingRender, unsteadiness } from './deterministic.js';
 import { OperatorError } from './error.js';
@@ -10,6 +11,7 @@ import type { Render, Rendered, RenderedKind, RenderInputs } from './kind.js';
 import {
   APPLIED_HASH_ANNOTATION,
   childrenFieldManager,
+  DRIFT_ANNOTATION,
   PAUSED_ANNOTATION,
   statusFieldManager,
 } from './names.js';
@@ -21,7 +23,8 @@ import { childReadiness, worstReadiness } from './readiness.js';
 import { groupKind } from './resource.js';
 import type { ResourceType } from './resource.js';
 import {
-  correctionEvent,
+  driftedCondition,
+  driftEvent,
   failureEvent,
   failureReadiness,
   failuresOf,
@@ -79,9 +82,9 @@ export class OwnedChildren implements Controller {
     const children = owned(this.owning.children);
     let [rendered, handedOver]: [Rendered, readonly HandOver[]] = [[], []];
     let error: OperatorError | undefined;
-    let isPaused = false;
+    let control: Control = {};
     try {
-      isPaused = pausedBy(cr);
+      if (cr.metadata.annotations) control = controlOf(cr.metadata.annotations);
       const references = this.owning.references?.resolve(cr, (...query) => reader.find(...query));
       if (this.owning.references && !references)
         return { ...NOTHING, requeueAt: new Date(now.getTime() + UNKNOWN_MILLISECONDS) };
@@ -104,6 +107,7 @@ export class OwnedChildren implements Controller {
     };
     const regarding = { ...refOf(cr), uid };
     const wanted = new Set(rendered.map(objectId));
+    const { isPaused = false, drift } = control;
     const pause = isPaused ? pauseOf(rendered, children) : undefined;
     // In a pause nothing is applied, so nothing waits.
     const dependencies = isPaused ? undefined : rendered.dependencies;
@@ -112,7 +116,9 @@ export class OwnedChildren implements Controller {
         ? children
         : owned(this.owning.children);
       const waiting = dependencies && waitingReadiness(cr, dependencies, left, now);
-      return this.computeStatus(cr, failuresOf(changes, error), left, reader, now, pause, waiting);
+      const isDrifted = changes.some(({ action }) => action === 'drifted');
+      const held = { pause, waiting, drifted: isDrifted ? driftedCondition(changes) : undefined };
+      return this.computeStatus(cr, failuresOf(changes, error), left, reader, now, held);
     });
     const apply: ApplyStep[] = isPaused
       ? []
@@ -124,6 +130,7 @@ export class OwnedChildren implements Controller {
             ...(dependencies?.has(object) && {
               waitsFor: () => waitOf(object, dependencies, owned(this.owning.children)),
             }),
+            ...(drift && { drift }),
           })),
         ];
     return {
@@ -148,7 +155,7 @@ export class OwnedChildren implements Controller {
             return failure ? failureEvent(cr, failure) : stalledEvent(cr, readiness);
           },
         },
-        { regarding, event: correctionEvent },
+        { regarding, event: (changes) => driftEvent(cr, changes) },
       ],
       requeueAt: (changes) => computed(changes).requeueAt,
       // What is to be handed over may depend on what was created.
@@ -209,8 +216,7 @@ export class OwnedChildren implements Controller {
     children: readonly AnyObject[],
     reader: Reader,
     now: Date,
-    pause: Pause | undefined,
-    waiting: ReturnType<typeof waitingReadiness>,
+    { pause, waiting, drifted }: Held,
   ) {
     const worst = worstOf(failures);
     let report: StatusReport<object> = {};
@@ -239,10 +245,10 @@ export class OwnedChildren implements Controller {
     const until = waiting?.requeueAt;
     // An edit that waits has not been observed, so tools don't take the state of its children for that of the edit.
     const generation = pause ? observedGenerationOf(cr) : cr.metadata.generation;
-    const others = pause
-      ? [pausedCondition(cr), ...conditions.filter(({ type }) => type !== 'Paused')]
-      : conditions;
-    const all = [...standardConditions(readiness), ...others];
+    const held = [...(pause ? [pausedCondition(cr)] : []), ...(drifted ? [drifted] : [])];
+    const isOther = ({ type }: ConditionProps): boolean => !held.some((condition) => condition.type === type);
+    const others = held.length > 0 ? conditions.filter(isOther) : conditions;
+    const all = [...standardConditions(readiness), ...held, ...others];
     const status = {
       ...fields,
       ...(generation !== undefined && { observedGeneration: generation }),
@@ -251,6 +257,22 @@ export class OwnedChildren implements Controller {
     const isFirst = until && (!requeueAt || until < requeueAt);
     return { readiness, requeueAt: isFirst ? until : requeueAt, status, error, failure };
   }
+}
+
+/** What the annotations of a custom resource ask for. */
+interface Control {
+  /** @default false */
+  readonly isPaused?: boolean;
+  /** @default - as for all custom resources */
+  readonly drift?: DriftMode;
+}
+
+/** What is held back of a custom resource, as its status reports it. */
+interface Held {
+  readonly pause: Pause | undefined;
+  /** Why it waits for some of its children. */
+  readonly waiting: ReturnType<typeof waitingReadiness> | undefined;
+  readonly drifted: ConditionProps | undefined;
 }
 
 /** Pause of a custom resource. */
@@ -266,11 +288,29 @@ function pauseOf(rendered: readonly AnyObject[], children: readonly AnyObject[])
 
 const PAUSED_SUMMARY = `is paused: nothing would be done; remove the annotation ${PAUSED_ANNOTATION} to go on`;
 
+type Annotations = NonNullable<AnyObject['metadata']['annotations']>;
+
+/** @throws OperatorError `InvalidAnnotation` */
+function controlOf(annotations: Annotations): Control {
+  const drift = annotated(annotations, DRIFT_ANNOTATION, DRIFT_MODES);
+  return { isPaused: pausedBy(annotations), ...(drift && { drift }) };
+}
+
 /** Reports whether a custom resource is paused. @throws OperatorError `InvalidAnnotation` */
-export function pausedBy({ metadata }: Pick<AnyObject, 'metadata'>): boolean {
-  const value = metadata.annotations?.[PAUSED_ANNOTATION] ?? 'false';
-  if (value === 'true' || value === 'false') return value === 'true';
-  throw invalidAnnotation(PAUSED_ANNOTATION, value, ['true', 'false']);
+export function pausedBy(annotations: Annotations = {}): boolean {
+  return annotated(annotations, PAUSED_ANNOTATION, ['true', 'false']) === 'true';
+}
+
+function annotated<T extends string>(
+  annotations: Annotations,
+  name: string,
+  known: readonly T[],
+): T | undefined {
+  const value = annotations[name];
+  if (value === undefined) return undefined;
+  const found = known.find((one) => one === value);
+  if (found !== undefined) return found;
+  throw invalidAnnotation(name, value, known);
 }
 
 function invalidAnnotation(name: string, value: string, known: readonly string[]): OperatorError {

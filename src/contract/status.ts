@@ -1,4 +1,4 @@
-import type { Change, ChangeSet } from './change.js';
+import type { Action, Change, ChangeSet } from './change.js';
 import type { ConditionProps, Readiness, Condition } from './conditions.js';
 import type { EventProps } from './controller.js';
 import type { OperatorError } from './error.js';
@@ -97,13 +97,26 @@ function newWarning(
   return { type: 'Warning', reason: found.reason, action: 'Reconcile', note: found.message };
 }
 
-/** Returns an event when changes of other writers were undone, so that they learn why. */
-export function correctionEvent(changes: ChangeSet): EventProps | undefined {
+/** Returns an event when changes of other writers were undone, so that they learn why; and when they begin to be left. */
+export function driftEvent(cr: WithConditions, changes: ChangeSet): EventProps | undefined {
+  if (!changes.some(({ drift }) => drift)) return undefined;
+  const drifted = driftedCondition(changes);
+  if (drifted) return newWarning(cr, drifted.type, drifted, 'message');
+  const note = driftNote(changes, 'corrected', 'corrected');
+  return { type: 'Normal', reason: 'DriftCorrected', action: 'Apply', note };
+}
+
+/** Returns the condition of drift that is left as it is. */
+export function driftedCondition(changes: ChangeSet): ConditionProps | undefined {
+  const message = driftNote(changes, 'drifted', 'left');
+  return message === '' ? undefined : { type: 'Drifted', status: 'True', reason: 'DriftLeft', message };
+}
+
+function driftNote(changes: ChangeSet, wanted: Action, verb: string): string {
   const notes = changes.flatMap(({ ref, action, drift }) => {
-    if (action !== 'corrected' || !drift) return [];
+    if (action !== wanted || !drift) return [];
     const who = drift.managers.join(', ') || 'another writer';
-    return [`${describeRef(ref)}: corrected ${drift.fields.join(', ') || 'fields'}, changed by ${who}`];
+    return [`${describeRef(ref)}: ${verb} ${drift.fields.join(', ') || 'fields'}, changed by ${who}`];
   });
-  if (notes.length === 0) return undefined;
-  return { type: 'Normal', reason: 'DriftCorrected', action: 'Apply', note: notes.join('; ') };
+  return notes.join('; ');
 }

@@ -93,9 +93,9 @@ export class LastApplies {
    * @param expected called only where we own something
    */
   isCurrent(objectId: string, manager: string, now: LastApply, expected: () => string): boolean {
-    if (isSame(this.latest.get(`${String(now.uid)} ${manager}`), now)) return true;
+    if (isSameApply(this.latest.get(`${String(now.uid)} ${manager}`), now)) return true;
     if (now.owned !== undefined && now.owned === expected()) return true;
-    return isSame(this.exceptions.get(objectId)?.get(manager), now);
+    return isSameApply(this.exceptions.get(objectId)?.get(manager), now);
   }
 
   /** Reports whether this intent was the last that this process applied to the object, as far as is remembered. */
@@ -122,7 +122,7 @@ export class LastApplies {
   }
 }
 
-function isSame(then: LastApply | undefined, now: LastApply): boolean {
+export function isSameApply(then: LastApply | undefined, now: LastApply): boolean {
   return then !== undefined && then.hash === now.hash && then.uid === now.uid && then.owned === now.owned;
 }
 

@@ -1,12 +1,12 @@
 import { controllerOf, describeRef, objectId, objectKey, refOf } from '../contract/object.js';
 import type { Change, Drift, FieldConflict } from '../contract/change.js';
-import type { ApplyStep } from '../contract/controller.js';
+import type { ApplyStep, DriftMode } from '../contract/controller.js';
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { AnyObject, ObjectRef } from '../contract/object.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { Api, Applied } from './api.js';
 import { ApiError, classify } from './api-error.js';
-import { Fights, Refusals, saysNothing, taskOf, withUid } from './apply-state.js';
+import { Fights, isSameApply, Refusals, saysNothing, taskOf, withUid } from './apply-state.js';
 import type { Refused, LastApply, LastApplies, Task } from './apply-state.js';
 import type { Clock } from './clock.js';
 import { deleteObject, refresh } from './delete.js';
@@ -45,6 +45,8 @@ export interface ApplierProps {
   readonly clock: Clock;
   readonly lastApplies: LastApplies;
   readonly metrics: Metrics;
+  /** Of objects whose steps don't give one. @default correct */
+  readonly drift?: DriftMode;
 }
 
 /**
@@ -67,6 +69,8 @@ export class Applier {
   private readonly ownership: Ownership;
   private readonly refusals: Refusals;
   private readonly fights: Fights;
+  /** By object and field manager, drift that is left, and what was owned then. */
+  private readonly left = new Map<string, { readonly seen: LastApply; readonly drift: Drift }>();
   /** By object and field manager. */
   private readonly reductions = new Map<string, Reduction>();
 
@@ -81,8 +85,8 @@ export class Applier {
     const id = objectId(object);
     this.props.lastApplies.forget(id);
     this.ownership.gone(object);
-    for (const reduced of this.reductions.keys())
-      if (reduced.endsWith(` ${id}`)) this.reductions.delete(reduced);
+    for (const known of [this.reductions, this.left])
+      for (const key of known.keys()) if (key.endsWith(` ${id}`)) known.delete(key);
   }
 
   /** An object has given up claims; see `Watch.claims`. */
@@ -128,6 +132,9 @@ export class Applier {
     if (known) {
       checkNotTerminating(known.object);
       if (this.isCurrent(task, known)) return this.leaveAsIs(task, known);
+      const mode = step.drift ?? this.props.drift ?? 'correct';
+      if (owner && mode !== 'correct' && this.isCorrection(task, known, false))
+        return this.leave(task, known, mode);
     }
     const refusal = this.refusals.find(applyId(task), refusedOf(task, known));
     if (refusal) throw refusal;
@@ -191,8 +198,44 @@ export class Applier {
 
   private async leaveAsIs(task: Task, known: Entry): Promise<StepOutcome> {
     this.fights.checkPeace(known.object);
+    if (this.left.size > 0) this.left.delete(applyId(task));
     task.store.dropDriftRecord(task.key, known.object.metadata.resourceVersion);
     return { action: (await this.freeOfLeftovers(task, known)) ? 'configured' : 'unchanged' };
+  }
+
+  /**
+   * Leaves an object that differs from the same intent. Whether another writer has changed fields of ours, and which, is found
+   * by one dry run of the apply: the API server may only have recorded something else than what was sent.
+   */
+  private async leave(task: Task, known: Entry, mode: Exclude<DriftMode, 'correct'>): Promise<StepOutcome> {
+    if (mode === 'ignore') return { action: 'unchanged' };
+    const { step, reader, store, hash } = task;
+    const { fieldManager } = step;
+    const { uid } = known.object.metadata;
+    const manager = ownerKey(fieldManager);
+    const before = this.left.get(applyId(task));
+    if (isSameApply(before?.seen, { hash, uid, owned: known.owned.get(manager) }))
+      return { action: 'drifted', ...(before && { drift: before.drift }), isKnown: true };
+    const live = await refresh(this.props.api, step.object, reader);
+    if (!live) return { action: 'skipped', skippedFor: 'changed' };
+    const options = { fieldManager, force: true, dryRun: true };
+    const owned = store.paths.owned(live).get(manager);
+    let drift: Drift = { managers: [], fields: [] };
+    try {
+      const body = withUid(task.intent, uid);
+      const { object } = await this.props.api.apply(reader.resourceType(body), body, options);
+      if (store.paths.owned(object).get(manager) === owned) {
+        this.rememberApply(task, live);
+        return { action: 'unchanged' };
+      }
+      drift = driftOf(managedFieldsOf(live), object, fieldManager);
+    } catch (error) {
+      // What can't be applied any more was changed by others all the same.
+      if (!(error instanceof ApiError) || !(error.dryRunUnsupported || error.code === 422)) throw error;
+    }
+    this.left.set(applyId(task), { seen: { hash, uid, owned }, drift });
+    store.dropDriftRecord(task.key, known.object.metadata.resourceVersion);
+    return { action: 'drifted', drift };
   }
 
   private async send(task: Task, known: Entry | undefined): Promise<StepOutcome> {
@@ -299,11 +342,13 @@ export class Applier {
    * Reports whether an apply corrects what others have done: the intent is the one that was applied last, by the hash on the
    * object or, where another process of ours has put its own there, by what this process remembers. A writer that removes
    * the hash leaves our other fields.
+   * @param isBareOurs an object of which we own fields, and that has lost the hash, counts too
    */
-  private isCorrection({ hash, hashName, step }: Task, { object, owned }: Entry): boolean {
+  private isCorrection({ hash, hashName, step }: Task, { object, owned }: Entry, isBareOurs = true): boolean {
     const { annotations, uid } = object.metadata;
     const last = annotations?.[hashName];
-    if (last === hash || (last === undefined && owned.has(ownerKey(step.fieldManager)))) return true;
+    const isBare = last === undefined && owned.has(ownerKey(step.fieldManager));
+    if (last === hash || (isBareOurs && isBare)) return true;
     return this.props.lastApplies.wasLast(uid, step.fieldManager, hash);
   }
 

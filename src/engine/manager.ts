@@ -1,5 +1,5 @@
 import type { Condition } from '../contract/conditions.js';
-import type { Controller } from '../contract/controller.js';
+import type { Controller, DriftMode } from '../contract/controller.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import type { Logger } from '../telemetry/logger.js';
@@ -35,6 +35,8 @@ export interface ManagerProps {
   readonly namespaces?: readonly string[];
   /** Keys in work at once, per controller. @default 16 */
   readonly workers?: number;
+  /** See `ApplierProps.drift`. */
+  readonly drift?: DriftMode;
   /** Works only while it holds the lease. @default - works at once, and with any number of others */
   readonly election?: ElectionProps;
   /** @default systemClock */
@@ -104,7 +106,8 @@ export class Manager {
     const reporter = { reportingController: 'kosmos.io/reconstruct', reportingInstance: instance };
     const recorder = (this.recorder = new EventRecorder({ ...common, ...reporter }));
     const lastApplies = new LastApplies();
-    const applier = new Applier({ ...common, lastApplies });
+    const { drift } = props;
+    const applier = new Applier({ ...common, lastApplies, ...(drift && { drift }) });
     const watchMetrics = new WatchMetrics(metrics, clock);
     const onWentBack = (listedBefore: number): void => {
       leadership.wentBack(listedBefore, clock.monotonic());

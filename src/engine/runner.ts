@@ -348,6 +348,7 @@ const LEVELS = {
   recreated: 'info',
   deleted: 'info',
   corrected: 'warn',
+  drifted: 'warn',
   unchanged: 'debug',
   skipped: 'debug',
   // Why is logged where the retry is planned.
@@ -365,7 +366,8 @@ export class ChangeMetrics {
 
   record(changes: ChangeSet, log: Pick<ReconcileLog, 'at'>): void {
     const { controller, metrics } = this;
-    for (const { ref, action, drift, conflicts } of changes) {
+    for (const { ref, action: done, drift, conflicts, isKnown } of changes) {
+      const action = isKnown ? 'unchanged' : done;
       metrics.changes.inc({ controller, action });
       const level = LEVELS[action];
       const more = { ...drift, ...(conflicts && { conflicts }) };

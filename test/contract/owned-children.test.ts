@@ -434,6 +434,33 @@ describe('OwnedChildren, events', () => {
   });
 });
 
+describe('OwnedChildren, drift', () => {
+  const DRIFT = 'reconstruct.kosmos.io/drift';
+  const drift = { managers: ['kubectl-edit'], fields: ['.spec.type'] };
+  const drifted: ChangeSet = [{ ref: REF, action: 'drifted', drift }];
+  const condition = {
+    ...{ type: 'Drifted', status: 'True', reason: 'DriftLeft' },
+    message: 'Service shop/web: left .spec.type, changed by kubectl-edit',
+  };
+
+  it('is handled as the annotation says, and no object without it', () => {
+    const modes = [undefined, 'correct', 'warn', 'ignore'].map((mode) => {
+      const [first] = planned({ cr: cr(mode === undefined ? {} : { annotations: { [DRIFT]: mode } }) }).apply;
+      return first?.drift;
+    });
+    expect(modes).toEqual([undefined, 'correct', 'warn', 'ignore']);
+    const { error } = planned({ cr: cr({ annotations: { [DRIFT]: 'off' } }) });
+    expect(error?.message).toContain('"off" is none of correct, warn, ignore');
+  });
+
+  it('that is left is a condition, and an event when it begins', () => {
+    const plan = planned();
+    expect(statusOf(plan, drifted).conditions).toContainEqual(expect.objectContaining(condition));
+    expect(plan.events[1]?.event(drifted)).toMatchObject({ type: 'Warning', reason: 'DriftLeft' });
+    expect(planned({ cr: cr({}, [condition]) }).events[1]?.event(drifted)).toBeUndefined();
+  });
+});
+
 describe('OwnedChildren, a construct that is not deterministic', () => {
   let count = 0;
   const unsteady: Render = () => [{ ...WEB, data: (count += 1) }];

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Change } from '../../src/contract/change.js';
+import type { ApplyStep } from '../../src/contract/controller.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { isAppliedBy, managedFieldsOf } from '../../src/engine/managed-fields.js';
 import type { FieldPath, FieldsV1 } from '../../src/engine/managed-fields.js';
-import { deployment, newSetup, settledSetup, step } from './support/apply-setup.js';
+import { deployment, newSetup, putOwner, settledSetup, step } from './support/apply-setup.js';
 import type { Setup } from './support/apply-setup.js';
 import { applied, DEPLOYMENT, MANAGER } from './support/builders.js';
 
@@ -63,6 +64,79 @@ describe('Applier, drift', () => {
     const change = await setup.apply(step(deployment(3)));
     expect(change.action).toBe('configured');
     expect(change).not.toHaveProperty('drift');
+  });
+});
+
+describe('Applier, drift that is left', () => {
+  const warn: ApplyStep = { ...step(), drift: 'warn' };
+  const requests = ({ server }: Setup): string[] =>
+    server.requests.splice(0).map(({ method, query }) => `${method}${query?.dryRun ? ' dry run' : ''}`);
+
+  it('is named by a dry run, once, and reported for as long as it lasts', async () => {
+    const setup = await settledSetup();
+    take(setup, 'rival', [REPLICAS]);
+    requests(setup);
+    const drifted = {
+      action: 'drifted',
+      drift: { managers: ['rival'], fields: ['.spec.replicas'] },
+    };
+    expect(await setup.apply(warn)).toMatchObject(drifted);
+    expect(requests(setup)).toEqual(['GET', 'PATCH dry run']);
+    expect(await setup.apply(warn)).toMatchObject({ ...drifted, isKnown: true });
+    expect(requests(setup)).toEqual([]);
+
+    take(setup, 'editor', [[...CONTAINER, 'f:image']]);
+    expect(await setup.apply(warn)).toMatchObject({
+      drift: { fields: ['.spec.replicas', '.spec.template.spec.containers[name="web"].image'] },
+    });
+    requests(setup);
+    expect(await setup.apply()).toMatchObject({ action: 'corrected' });
+    expect(await setup.apply(warn)).toMatchObject({ action: 'unchanged' });
+    expect(requests(setup)).toEqual(['PATCH']);
+  });
+
+  it('is left without a request and a word, where it is ignored', async () => {
+    const setup = await settledSetup();
+    take(setup, 'rival', [REPLICAS]);
+    requests(setup);
+    expect(await setup.apply({ ...step(), drift: 'ignore' })).toMatchObject({ action: 'unchanged' });
+    expect(requests(setup)).toEqual([]);
+  });
+
+  it('gives way to an edit, also where the hash was removed, and to a deletion', async () => {
+    const setup = await settledSetup();
+    take(setup, 'rival', [REPLICAS]);
+    const live = setup.server.get(DEPLOYMENT, 'shop/web')!;
+    setup.server.put(DEPLOYMENT, { ...live, metadata: { ...live.metadata, annotations: {} } });
+    setup.sync();
+    await setup.apply({ ...warn, object: deployment(3) });
+    expect(setup.server.get(DEPLOYMENT, 'shop/web')?.spec).toMatchObject({ replicas: 3 });
+    putOwner(setup);
+    setup.server.remove(DEPLOYMENT, 'shop/web');
+    setup.reader.store(DEPLOYMENT).gone('shop/web');
+    expect(await setup.apply(warn)).toMatchObject({ action: 'created' });
+  });
+
+  it('is none where the API server records something else than was sent', async () => {
+    const setup = await settledSetup();
+    const restarted = newSetup(setup.server);
+    const live = setup.server.get(DEPLOYMENT, 'shop/web')!;
+    // As of an empty value that it drops.
+    const entries = managedFieldsOf(live).map((entry) => ({
+      ...entry,
+      fieldsV1: withoutSubtree(entry.fieldsV1 ?? {}, REPLICAS),
+    }));
+    setup.server.put(DEPLOYMENT, {
+      ...live,
+      metadata: { ...live.metadata, managedFields: entries } as AnyObject['metadata'],
+    });
+    restarted.sync();
+    setup.server.intercept = ({ query }) =>
+      query?.dryRun ? { status: 200, body: setup.server.get(DEPLOYMENT, 'shop/web') } : undefined;
+    expect(await restarted.apply(warn)).toMatchObject({ action: 'unchanged' });
+    requests(setup);
+    expect(await restarted.apply(warn)).toMatchObject({ action: 'unchanged' });
+    expect(requests(setup)).toEqual([]);
   });
 });
 

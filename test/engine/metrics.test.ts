@@ -52,6 +52,22 @@ it('logs what has changed at info, what was corrected at warn, and the rest at d
   });
 });
 
+it('logs and counts drift that is left once', async () => {
+  const { changes, metrics, lines } = newChanges();
+  const drifted: Change = { ...corrected('kubectl-edit'), action: 'drifted' };
+  changes.record([drifted, { ...drifted, isKnown: true }], { at: () => recordingLogger(lines) });
+  expect(lines.map(({ level, message }) => `${level} ${message}`)).toEqual([
+    'warn Service shop/web drifted',
+    'debug Service shop/web unchanged',
+  ]);
+  const { values } = await metrics.changes.get();
+  expect(values.map(({ labels, value }) => `${labels.action} ${value}`)).toEqual([
+    'drifted 1',
+    'unchanged 1',
+  ]);
+  expect(await driftByManager(metrics)).toEqual({});
+});
+
 it('counts corrections by manager, and those whose author no one saw', async () => {
   const { changes, metrics } = newChanges();
   changes.record([corrected('kubectl-edit', 'helm'), corrected('helm'), corrected()], {

@@ -1,9 +1,11 @@
 import type { V1Deployment } from '@kubernetes/client-node';
 import { beforeAll, expect, test } from 'vitest';
+import type { AuditEntry } from '../../sandbox/audit.js';
 import type { Wire } from '../../src/contract/kubernetes-types.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { deployments, eventually, services } from '../support/cluster.js';
 import { startController } from '../support/operator.js';
+import type { RunningController } from '../support/operator.js';
 import { requestsFromNowOn, settled, summary, writes } from '../support/requests.js';
 import { Subject } from '../support/subject.js';
 import { openCluster } from '../support/test-clusters.js';
@@ -11,15 +13,26 @@ import { openCluster } from '../support/test-clusters.js';
 const user = 'operator-54';
 const cluster = openCluster();
 const spec = { size: 0, image: 'example.com/web:1', ports: [{ name: 'http', port: 80 }] };
+const statusOnly = (name: string): string => `patch appservices/status ${apps.namespace}/${name} 200`;
 let apps: Subject;
+let controller: RunningController;
 
 beforeAll(async () => {
   apps = await Subject.make(cluster, appService, 'control');
-  await startController({ cluster, user, kinds: [appService], namespaces: [apps.namespace] });
+  controller = await start();
 });
+
+/** Those that change something, and no dry runs. */
+const written = (entries: readonly AuditEntry[]): string[] =>
+  writes(entries)
+    .filter(({ uri }) => !uri.includes('dryRun=All'))
+    .map(summary);
 
 const kubectl = (...args: readonly string[]) =>
   cluster.sandbox.kubectl(['-n', apps.namespace, ...args]).then(({ stdout }) => stdout);
+
+const start = (...args: readonly string[]): Promise<RunningController> =>
+  startController({ cluster, user, kinds: [appService], namespaces: [apps.namespace], args });
 
 const annotate = (name: string, annotation: string, value: string | null): Promise<unknown> =>
   cluster.merge(apps.place(name), {
@@ -49,9 +62,7 @@ test('while a custom resource is paused, nothing but its status is written; afte
   await kubectl('delete', 'service/paused');
   await hasCondition('paused', { type: 'Ready', status: 'Unknown', reason: 'Paused' });
   await settled(cluster, user, { namespace: apps.namespace });
-  expect(new Set(writes(await requests()).map(summary))).toEqual(
-    new Set([`patch appservices/status ${apps.namespace}/paused 200`]),
-  );
+  expect(new Set(written(await requests()))).toEqual(new Set([statusOnly('paused')]));
   expect((await apps.get('paused')).status?.observedGeneration).toBe(generation);
 
   await annotate('paused', 'paused', null);
@@ -73,4 +84,52 @@ test('an annotation that says neither true nor false stalls, and changes nothing
   await cluster.get(apps.childPlace(services, 'unclear'));
   await annotate('unclear', 'paused', 'false');
   await apps.ready('unclear');
+});
+
+test('drift that is to be warned of is reported and left, also over a restart; edits and deletions are carried out', async () => {
+  await apps.create('warned', spec);
+  await apps.ready('warned');
+  await annotate('warned', 'drift', 'warn');
+  await settled(cluster, user, { namespace: apps.namespace });
+  const requests = await requestsFromNowOn(cluster, user, apps.namespace);
+  const from = controller.log.length;
+  await kubectl('scale', 'deployment/warned', '--replicas=2');
+  const message = `Deployment ${apps.namespace}/warned: left .spec.replicas, changed by kubectl`;
+  const drifted = { type: 'Drifted', status: 'True', reason: 'DriftLeft', message };
+  await hasCondition('warned', drifted);
+  await controller.logged((line) => line.action === 'drifted' && line.name === 'warned', from);
+  await settled(cluster, user, { namespace: apps.namespace });
+  await controller.stop();
+  controller = await start();
+  await controller.reconciled('warned');
+  await settled(cluster, user, { namespace: apps.namespace });
+  expect(new Set(written(await requests()).filter((line) => !line.includes('events')))).toEqual(
+    new Set([statusOnly('warned')]),
+  );
+  expect((await apps.events('warned')).map(({ reason }) => reason)).toEqual(['DriftLeft']);
+  expect(await deploymentOf('warned')).toMatchObject({ replicas: 2 });
+  await hasCondition('warned', drifted);
+
+  await kubectl('delete', 'service/warned');
+  await eventually(() => cluster.get(apps.childPlace(services, 'warned')));
+  expect(await deploymentOf('warned')).toMatchObject({ replicas: 2 });
+  await apps.edit('warned', { ...spec, image: 'example.com/web:2' });
+  await apps.asRendered('warned');
+  await hasCondition('warned', { type: 'Drifted' }, false);
+});
+
+test('run --drift holds for all whose annotation says nothing else', async () => {
+  await controller.stop();
+  controller = await start('--drift', 'ignore');
+  for (const name of ['ignored', 'corrected']) {
+    await apps.create(name, spec);
+    await apps.ready(name);
+  }
+  await annotate('corrected', 'drift', 'correct');
+  for (const name of ['ignored', 'corrected']) await kubectl('scale', `deployment/${name}`, '--replicas=2');
+  await apps.asRendered('corrected');
+  await apps.touch('ignored');
+  await settled(cluster, user, { namespace: apps.namespace });
+  expect(await deploymentOf('ignored')).toMatchObject({ replicas: 2 });
+  await hasCondition('ignored', { type: 'Drifted' }, false);
 });

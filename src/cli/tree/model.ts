@@ -171,7 +171,13 @@ export function wordByChildren({
 const KNOWN: ReadonlySet<string> = new Set([...WORDS, ...['Available', 'Progressing', 'ReplicaFailure']]);
 
 /** Conditions that are bad where they are True, and left out otherwise. */
-const WARNINGS: ReadonlySet<string> = new Set(['ScopeLimited', 'Overlapping', 'ClockSkewed', 'Paused']);
+const WARNINGS: ReadonlySet<string> = new Set([
+  'ScopeLimited',
+  'Overlapping',
+  'ClockSkewed',
+  'Paused',
+  'Drifted',
+]);
 
 /** Facts of kinds that have no children of their own, by group and kind. */
 const FACTS: ReadonlyMap<string, (cr: AnyObject) => Readonly<Record<string, string | undefined>>> = new Map([

@@ -204,6 +204,7 @@ export class ControllerPreview {
     const base = { ref, takes: [], leaves };
     if (error?.reason === WOULD_DELETE) return { ...base, action: 'recreated', after: object };
     if (error) return { ...base, action: 'failed', error };
+    if (action === 'drifted') return { ...base, action: 'unchanged', leaves: leftIn(change) };
     const tried = this.dryRun.tried.get(objectId(object));
     if (!tried) return { ...base, action: action === 'skipped' ? 'skipped' : 'unchanged' };
     const { before, takes, drops } = tried;
@@ -258,6 +259,12 @@ export async function preview(props: PreviewProps): Promise<Preview> {
     explanations: parts.flatMap(({ explanations }) => explanations),
     explainedBefore: parts.flatMap(({ explainedBefore }) => explainedBefore),
   };
+}
+
+/** Returns the drift that the drift mode leaves. */
+function leftIn({ drift }: Change): FieldConflict[] {
+  const manager = drift?.managers.join(', ') ?? '';
+  return (drift?.fields ?? []).map((field) => ({ field, manager }));
 }
 
 type Path = readonly string[];

@@ -41,7 +41,7 @@ export function readWatcher({ metadata, spec }: LiveWatcher, settings: Settings)
   const { completedTTL, failedTTL, frequency, selector = {}, namespacePatterns, ...others } = spec;
   const { jobNamePatterns } = spec;
   checkPatterns(spec);
-  const isPaused = pausedBy({ metadata });
+  const isPaused = pausedBy(metadata.annotations);
   return {
     ...{ ...others, ...(isPaused && { suspend: true, isPaused }) },
     key: objectKey(namespace, name),

@@ -233,6 +233,7 @@ export class FakeApiServer implements Transport {
       managedFields: [...others, own],
     };
     const changed = JSON.stringify({ ...next, metadata }) !== JSON.stringify(known);
+    if (query?.dryRun === 'All') return { status: known ? 200 : 201, body: { ...next, metadata } };
     const object = changed ? this.put(typeOf(intent, plural), { ...next, metadata }) : known!;
     return { status: known ? 200 : 201, body: object };
   }
