@@ -51,6 +51,7 @@ export { OperatorError } from './contract/error.js';
 export type { OperatorErrorProps, Retry } from './contract/error.js';
 export {
   ADOPT_BY_ANNOTATION,
+  ROTATE_ANNOTATION,
   APPLIED_HASH_ANNOTATION,
   childLabels,
   childrenFieldManager,
@@ -119,6 +120,7 @@ export type {
   References,
   ReferencesOf,
 } from './contract/references.js';
+export type { Generated, GeneratedValue, GeneratedValues, KindGenerated } from './contract/generated.js';
 export { leaseRules, rulesFor } from './install/rules.js';
 export type { PolicyRule } from './install/rules.js';
 

@@ -1,5 +1,6 @@
 import type { ChangeSet, Wait } from './change.js';
 import type { OperatorError } from './error.js';
+import type { GeneratedValues } from './generated.js';
 import type { AnyObject, CustomResource, ObjectRef, OwnerReference } from './object.js';
 import type { ResourceType } from './resource.js';
 import type { SharedApply } from './shared.js';
@@ -250,6 +251,11 @@ export interface ApplyStep {
    */
   readonly recreate?: boolean;
   /**
+   * The object is a Secret, given without data: those of these values that it lacks are made at random, by their keys. What it
+   * holds is left as it is, unless its annotation `reconstruct.kosmos.io/generated` is to change: then all are made.
+   */
+  readonly generate?: GeneratedValues;
+  /**
    * Sent as it is whenever it is planned, without hash and owner, to an object that is there: for a field that passes
    * from one field manager to another. It comes before the apply that lets go of the field. The plan has to leave it
    * out once it is done.
@@ -270,7 +276,8 @@ export interface ApplyStep {
 export interface StatusStep {
   readonly target: CustomResource;
   readonly fieldManager: string;
-  readonly status: AfterApply<object>;
+  /** Nothing is written where it returns undefined. */
+  readonly status: AfterApply<object | undefined>;
 }
 
 /** An event to be sent. */

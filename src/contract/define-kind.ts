@@ -3,6 +3,8 @@ import { loadCrd, servedType, storedVersion } from './crd.js';
 import type { CrdVersion, StructuralSchema, CustomResourceDefinition } from './crd.js';
 import { checkOptions, isBoolean, isFunction, isText, misdefined, optional } from './definition.js';
 import type { Given, Option } from './definition.js';
+import { bitsOf, KindGenerated, LEAST_BITS, secretType } from './generated.js';
+import type { Generated, GeneratedValue } from './generated.js';
 import type { HandOverFunction } from './hand-over.js';
 import type { KindConstruct, OwnedKind, Render } from './kind.js';
 import type { ChildOf } from './kubernetes-types.js';
@@ -62,6 +64,7 @@ export interface KindProps<
   Status extends object,
   Children extends readonly ChildTypeProps[] = readonly ChildTypeProps[],
   References = unknown,
+  Values = unknown,
 > {
   /**
    * The CRD, as `defineCrd` makes it, or the YAML file that holds it: `new URL('./crd.yaml', import.meta.url)` for one
@@ -70,13 +73,20 @@ export interface KindProps<
    */
   readonly crd: TypedCrd<Spec, Status> | string | URL;
   /** The construct that renders one custom resource. */
-  readonly construct: KindConstruct<Spec, ReferencesOf<References>>;
+  readonly construct: KindConstruct<Spec, ReferencesOf<References>, Generated<keyof Values & string>>;
   /**
    * Other objects that the construct reads, by the names of its props' `references`. A change of one renders again; nothing
    * else of their types is read.
    * @default - none
    */
   readonly references?: References & Readonly<Record<string, ReferenceProps<Spec>>>;
+  /**
+   * Passwords, keys and tokens that the operator makes for each custom resource, by their keys in a Secret of its own,
+   * `<name>-generated`; the construct gets its name as `generated`. A value is made once and stays: the annotation
+   * `reconstruct.kosmos.io/rotate` on a custom resource has all of them replaced.
+   * @default - none
+   */
+  readonly generated?: Values & Readonly<Record<string, GeneratedValue>>;
   /** Every type that the construct may make. They are watched, owned, corrected and pruned. */
   readonly children: Children;
   /** Types that earlier releases made and this one doesn't: they are pruned. @default - none */
@@ -125,7 +135,8 @@ export function defineKind<
   Status extends object = Record<string, unknown>,
   const Children extends readonly ChildTypeProps[] = readonly ChildTypeProps[],
   References = unknown,
->(props: KindProps<Spec, Status, Children, References>): OwnedKind {
+  Values = unknown,
+>(props: KindProps<Spec, Status, Children, References, Values>): OwnedKind {
   checkOptions('defineKind', props, OPTIONS, 'takes { crd, construct, children }');
   for (const [list, options] of TYPE_LISTS)
     (props[list] ?? []).forEach((type: object, index) => {
@@ -136,11 +147,12 @@ export function defineKind<
   checkStatusSchema(crd, version);
   const type = servedType(crd, version);
   const references = props.references && referencesOf(type, props.references);
+  const generated = props.generated && generatedOf(type, props.generated);
   const kind = {
     name: crd.spec.names.kind.toLowerCase(),
     crd,
     type,
-    ...(references && { references }),
+    ...{ ...(references && { references }), ...(generated && { generated }) },
     construct: props.construct as KindConstruct<never>,
     children: props.children.map((type) => ({ ...type, ...resourceType(type) })),
     formerChildren: (props.formerChildren ?? []).map(resourceType),
@@ -149,7 +161,9 @@ export function defineKind<
     ...(props.policySchema && { policySchema: props.policySchema }),
   };
   checkScopes(kind.type, kind.children);
-  const types = [...kind.children, ...kind.formerChildren, ...kind.related].map(groupKind);
+  const secrets =
+    generated && kind.related.some((related) => groupKind(related) === 'Secret') ? [secretType] : [];
+  const types = [...kind.children, ...kind.formerChildren, ...kind.related, ...secrets].map(groupKind);
   const twice = types.find((type, index) => types.indexOf(type) !== index);
   if (twice)
     throw misdefined(
@@ -180,6 +194,32 @@ function referencesOf(owner: ResourceType, given: object): KindReferences {
     if (data !== undefined && kind !== 'Secret') throw misdefined(where, 'data is for Secrets; leave it out');
   }
   return new KindReferences(owner, given as Readonly<Record<string, ReferenceProps<never>>>);
+}
+
+const A_VALUE = '{ password: { length: 32 }, key: { bytes: 32 } }';
+
+function generatedOf(owner: ResourceType, given: Readonly<Record<string, GeneratedValue>>): KindGenerated {
+  const names = Object.keys(given);
+  if (names.length === 0) throw misdefined('defineKind: generated', `name a value, as in ${A_VALUE}`);
+  if (!owner.namespaced)
+    throw misdefined(
+      'defineKind: generated',
+      `${owner.kind} has no namespace for a Secret; leave it out, and generate the values for a kind in namespaces`,
+    );
+  for (const [name, value] of Object.entries(given)) {
+    const where = `defineKind: generated.${name}`;
+    if (!/^[-._a-zA-Z0-9]{1,253}$/.test(name) || name.startsWith('..') || name === '.')
+      throw misdefined(
+        where,
+        'is no key of a Secret, which has letters, digits, dashes, dots and underscores',
+      );
+    checkOptions(where, value, A_GENERATED_VALUE, `write ${A_VALUE}`);
+    if (value.bytes !== undefined && (value.length ?? value.alphabet) !== undefined)
+      throw misdefined(where, `give either bytes or length and alphabet, as in ${A_VALUE}`);
+    if (bitsOf(value) < LEAST_BITS)
+      throw misdefined(where, `can be guessed: it has less than ${LEAST_BITS} random bits; make it longer`);
+  }
+  return new KindGenerated(owner, given);
 }
 
 function statusFieldsOf({ schema }: CrdVersion): { readonly statusFields?: readonly string[] } {
@@ -241,6 +281,7 @@ const OPTIONS: readonly Option[] = [
   ['construct', isConstruct, 'give a class that extends Construct'],
   ['children', Array.isArray, TYPES],
   ['references', optional(isMap), `give a map such as { tls: ${A_REFERENCE} }`],
+  ['generated', optional(isMap), `give a map such as ${A_VALUE}`],
   ['formerChildren', optional(Array.isArray), TYPES],
   ['related', optional(Array.isArray), TYPES],
   ['handOver', optional(isFunction), 'give a function'],
@@ -262,6 +303,18 @@ const REFERENCE: readonly Option[] = [
   ['namespace', optional(isFunction), 'give a function, as in (cr) => cr.spec.namespace'],
   ['optional', optional(isBoolean), 'give true or false'],
   ['data', optional(isBoolean), 'give true or false'],
+];
+
+const isSize = (value: unknown): boolean =>
+  Number.isInteger(value) && (value as number) > 0 && (value as number) <= 1_024;
+/** Printable ASCII. */
+const isAlphabet = (value: unknown): boolean =>
+  typeof value === 'string' && /^[ -~]{2,}$/.test(value) && new Set(value).size === value.length;
+
+const A_GENERATED_VALUE: readonly Option[] = [
+  ['length', optional(isSize), 'give a number of characters up to 1024'],
+  ['alphabet', optional(isAlphabet), "give at least two ASCII characters, each once: '0123456789abcdef'"],
+  ['bytes', optional(isSize), 'give a number of bytes up to 1024'],
 ];
 
 /** Lists of types, and the options of their items. */

@@ -1,6 +1,7 @@
 import type { Construct } from 'constructs';
 import type { Controller } from './controller.js';
 import type { CustomResourceDefinition, StructuralSchema } from './crd.js';
+import type { Generated, KindGenerated } from './generated.js';
 import type { AnyObject, CustomResource } from './object.js';
 import type { KindReferences, ReferencedByName } from './references.js';
 import type { ResourceType } from './resource.js';
@@ -24,16 +25,21 @@ export interface CustomResourceProps<Spec> {
   readonly policy?: unknown;
   /** What the custom resource refers to, by the names of the kind's `references`. @default - the kind declares none */
   readonly references?: unknown;
+  /** Where the values of the kind's `generated` are. @default - the kind declares none */
+  readonly generated?: unknown;
 }
 
 /** Policy of the admin, by the name of the kind, e.g. `appservice`; from `--policy`. */
 export type Policy = Readonly<Record<string, unknown>>;
 
 /** A cdk8s construct that builds the objects of one custom resource. It must depend on its props alone. */
-export type KindConstruct<Spec, References = unknown> = new (
+export type KindConstruct<Spec, References = unknown, Values = unknown> = new (
   scope: Construct,
   id: string,
-  props: CustomResourceProps<Spec> & { readonly references: References },
+  props: CustomResourceProps<Spec> & {
+    readonly references: References;
+    readonly generated: Values;
+  },
 ) => Construct;
 
 /** What a construct depends on beside its custom resource. */
@@ -42,6 +48,8 @@ export interface RenderInputs {
   readonly policy?: Policy;
   /** @default - the kind has no references */
   readonly references?: ReferencedByName;
+  /** @default - as before they are made */
+  readonly generated?: Generated;
 }
 
 /** Objects of one custom resource, in the order of their application. */
@@ -74,6 +82,8 @@ export interface RenderedKind {
   readonly policySchema?: StructuralSchema;
   /** What its custom resources refer to. @default - nothing */
   readonly references?: KindReferences;
+  /** What is generated for its custom resources. @default - nothing */
+  readonly generated?: KindGenerated;
 }
 
 /** Surroundings of a kind's controllers. */

@@ -26,6 +26,12 @@ export const PAUSED_ANNOTATION = 'reconstruct.kosmos.io/paused';
 /** On a custom resource: what becomes of drift in its objects, in place of the operator's mode. */
 export const DRIFT_ANNOTATION = 'reconstruct.kosmos.io/drift';
 
+/** On a custom resource: any text; another one than before has all its generated values replaced, once. */
+export const ROTATE_ANNOTATION = 'reconstruct.kosmos.io/rotate';
+
+/** On the Secret with generated values: the text of the rotation that they were made for, empty before the first. */
+export const GENERATED_ANNOTATION = 'reconstruct.kosmos.io/generated';
+
 /** Source of names: a custom resource, or anything that looks like one. */
 export interface NamedKind {
   readonly apiVersion: string;

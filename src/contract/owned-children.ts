@@ -5,6 +5,7 @@ import { DRIFT_MODES } from './controller.js';
 import type { ApplyStep, Controller, DriftMode, Lookup, Plan, Reader, Watch } from './controller.js';
 import { contentHash, controllerOf, describeRef, objectId, objectKey, refOf } from './object.js';
 import { driftingRender, unsteadiness } from './deterministic.js';
+import { isGenerated, secretType } from './generated.js';
 import { OperatorError } from './error.js';
 import type { HandOver, HandOverFunction } from './hand-over.js';
 import type { Render, Rendered, RenderedKind, RenderInputs } from './kind.js';
@@ -44,6 +45,15 @@ const UNKNOWN_MILLISECONDS = 2_000;
 
 const NOTHING: Plan = { apply: [], delete: [], status: [], events: [] };
 
+/** Status of a plan after which the next one follows at once. */
+const UNFINISHED = {
+  readiness: worstReadiness([]),
+  requeueAt: undefined,
+  status: undefined,
+  error: undefined,
+  failure: undefined,
+};
+
 /** So many custom resources are rendered twice before anything is created: an author sees at once what isn't deterministic. */
 const CHECKED_BEFORE_CREATION = 100;
 
@@ -76,11 +86,14 @@ export class OwnedChildren implements Controller {
     }
     const { name, uid = '' } = cr.metadata;
     const owned = (types: readonly ResourceType[]): AnyObject[] =>
-      types.flatMap((type) => reader.controlledBy(type, uid));
+      types.flatMap((type) => reader.controlledBy(type, uid)).filter((object) => !isGenerated(object));
     const handOver = (of: readonly AnyObject[]): readonly HandOver[] =>
       this.own.handOver?.({ cr: cr as never, children: of }) ?? [];
     const children = owned(this.owning.children);
     let [rendered, handedOver]: [Rendered, readonly HandOver[]] = [[], []];
+    const { generated } = this.owning;
+    const secret = generated && reader.get(secretType, generated.keyOf(cr));
+    const missing = generated?.missing(cr, secret);
     let error: OperatorError | undefined;
     let control: Control = {};
     try {
@@ -88,9 +101,12 @@ export class OwnedChildren implements Controller {
       const references = this.owning.references?.resolve(cr, (...query) => reader.find(...query));
       if (this.owning.references && !references)
         return { ...NOTHING, requeueAt: new Date(now.getTime() + UNKNOWN_MILLISECONDS) };
-      const inputs = references && { references };
+      const inputs = (references ?? generated) && {
+        ...(references && { references }),
+        ...(generated && { generated: generated.propsOf(cr, secret) }),
+      };
       const objects = this.render(this.owning, cr, inputs);
-      error = this.unsteadiness(cr, objects, children, inputs);
+      if (!missing) error = this.unsteadiness(cr, objects, children, inputs);
       if (!error) [rendered, handedOver] = [objects, handOver(children)];
     } catch (thrown) {
       const bug = { reason: 'RenderFailed', message: describeThrown(thrown), isBug: true, cause: thrown };
@@ -108,10 +124,13 @@ export class OwnedChildren implements Controller {
     const regarding = { ...refOf(cr), uid };
     const wanted = new Set(rendered.map(objectId));
     const { isPaused = false, drift } = control;
+    // The values come first, so that Pods aren't replaced at once for their checksum.
+    const generate = error || isPaused ? undefined : missing;
     const pause = isPaused ? pauseOf(rendered, children) : undefined;
     // In a pause nothing is applied, so nothing waits.
     const dependencies = isPaused ? undefined : rendered.dependencies;
     const computed = oncePerOutcome((changes) => {
+      if (generate && changes.every(({ action }) => action !== 'failed')) return UNFINISHED;
       const left = changes.every(({ action }) => action === 'unchanged')
         ? children
         : owned(this.owning.children);
@@ -120,23 +139,24 @@ export class OwnedChildren implements Controller {
       const held = { pause, waiting, drifted: isDrifted ? driftedCondition(changes) : undefined };
       return this.computeStatus(cr, failuresOf(changes, error), left, reader, now, held);
     });
-    const apply: ApplyStep[] = isPaused
-      ? []
-      : [
-          ...handedOver.map((step) => ({ ...step, handOver: true, owner })),
-          ...rendered.map((object) => ({
-            ...{ object, fieldManager: childrenFieldManager(kind), owner },
-            ...(this.isRecreated(object) && { recreate: true }),
-            ...(dependencies?.has(object) && {
-              waitsFor: () => waitOf(object, dependencies, owned(this.owning.children)),
-            }),
-            ...(drift && { drift }),
-          })),
-        ];
+    const fieldManager = childrenFieldManager(kind);
+    let apply: ApplyStep[] = [
+      ...handedOver.map((step) => ({ ...step, handOver: true, owner })),
+      ...rendered.map((object) => ({
+        ...{ object, fieldManager, owner },
+        ...(this.isRecreated(object) && { recreate: true }),
+        ...(dependencies?.has(object) && {
+          waitsFor: () => waitOf(object, dependencies, owned(this.owning.children)),
+        }),
+        ...(drift && { drift }),
+      })),
+    ];
+    if (generated && generate) apply = [{ object: generated.secretOf(cr), fieldManager, owner, generate }];
+    if (isPaused) apply = [];
     return {
       apply,
       delete:
-        error || isPaused
+        error || isPaused || generate
           ? []
           : [...children, ...owned(this.owning.formerChildren)]
               .filter((child) => !child.metadata.deletionTimestamp && !wanted.has(objectId(child)))
@@ -156,14 +176,19 @@ export class OwnedChildren implements Controller {
           },
         },
         { regarding, event: (changes) => driftEvent(cr, changes) },
+        ...(generate && generated
+          ? [{ regarding, event: (changes: ChangeSet) => generated.eventOf(cr, secret, changes) }]
+          : []),
       ],
       requeueAt: (changes) => computed(changes).requeueAt,
       // What is to be handed over may depend on what was created.
-      ...(this.own.handOver &&
+      ...((this.own.handOver ?? generate) &&
         !isPaused && {
           again: (changes) =>
-            changes.some(({ action }) => action === 'created' || action === 'recreated') &&
-            handOver(owned(this.owning.children)).length > 0,
+            generate
+              ? changes.some(({ action }) => action === 'created' || action === 'configured')
+              : changes.some(({ action }) => action === 'created' || action === 'recreated') &&
+                handOver(owned(this.owning.children)).length > 0,
         }),
       ...(error && { error }),
       statusError: (changes) => computed(changes).error,
@@ -185,7 +210,7 @@ export class OwnedChildren implements Controller {
   ): OperatorError | undefined {
     const key = keyOf(cr);
     // Not the generation, which stays where another schema of the CRD changes the spec.
-    const inputs = `${cr.metadata.uid} ${contentHash(cr.spec ?? {})}${around ? contentHash(around.references ?? {}) : ''}`;
+    const inputs = `${cr.metadata.uid} ${contentHash(cr.spec ?? {})}${around ? contentHash(around) : ''}`;
     const policy = this.render.policyInForce?.();
     const hash = rendered.map(contentHash).join();
     const last = this.renderings.get(key);
@@ -391,7 +416,7 @@ export interface OwningKind extends RenderedKind {
 /** Returns the watches of a kind whose custom resources own their children; the kind itself first. */
 export function watchesFor(kind: OwningKind): Watch[] {
   const owned = (type: ResourceType): Watch => ({ type, mapsTo: (object) => ownersKey(kind.type, object) });
-  return [
+  const watches: Watch[] = [
     {
       type: kind.type,
       keep: keepWithoutManagedFields,
@@ -421,6 +446,11 @@ export function watchesFor(kind: OwningKind): Watch[] {
       mapsTo: (object: AnyObject) => keysIn(kind.type, object, type.nameOf(object)),
     })),
   ];
+  if (!kind.generated) return watches;
+  const secrets = watches.find(({ type }) => groupKind(type) === groupKind(secretType));
+  const { selector } = kind.generated;
+  const watch = kind.generated.watch(secrets ?? { ...owned(secretType), selector });
+  return [...watches.filter((other) => other !== secrets), watch];
 }
 
 function keyOf({ metadata }: Pick<AnyObject, 'metadata'>): string {

@@ -1,4 +1,4 @@
-import { ADOPT_BY_ANNOTATION, isHashAnnotation } from './names.js';
+import { ADOPT_BY_ANNOTATION, GENERATED_ANNOTATION, isHashAnnotation } from './names.js';
 import type { AnyObject, ObjectMeta } from './object.js';
 import { groupKind } from './resource.js';
 
@@ -28,7 +28,10 @@ export function keepStatus(object: AnyObject): AnyObject {
   const { namespace, name, uid, resourceVersion, generation, ownerReferences, deletionTimestamp } =
     object.metadata;
   const annotations = Object.entries(object.metadata.annotations ?? {}).filter(
-    ([annotation]) => annotation === ADOPT_BY_ANNOTATION || isHashAnnotation(annotation),
+    ([annotation]) =>
+      annotation === ADOPT_BY_ANNOTATION ||
+      annotation === GENERATED_ANNOTATION ||
+      isHashAnnotation(annotation),
   );
   const metadata: Record<string, unknown> = { namespace, name, uid, resourceVersion, generation };
   if (ownerReferences) metadata.ownerReferences = ownerReferences;

@@ -227,7 +227,7 @@ function shown(object: AnyObject): Referenced {
 /**
  * Returns annotations for a Pod template with a checksum of each referenced object: its Pods are replaced when one of them
  * changes. Of a Secret, type and data count, of another object all but its status.
- * @param references of the props, or some of them
+ * @param references of the props, or some of them; and `generated`, as the props have it
  */
 export function checksumAnnotations(
   references: Readonly<Record<string, unknown>>,

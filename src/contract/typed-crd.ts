@@ -1,4 +1,5 @@
 import type { CustomResourceDefinition } from './crd.js';
+import type { Generated } from './generated.js';
 import type { CustomResourceProps } from './kind.js';
 import type { ReferencesOf } from './references.js';
 
@@ -31,10 +32,12 @@ export type StatusOf<Source> = Source extends TypedCrd<unknown, infer Status> ? 
 
 /**
  * The props of the construct that renders a custom resource: `constructor(scope, id, { metadata, spec }: PropsOf<typeof crd>)`;
- * with references, `PropsOf<typeof crd, typeof references>`.
+ * with references, `PropsOf<typeof crd, typeof references>`; with generated values,
+ * `PropsOf<typeof crd, typeof references, typeof generated>`, or `PropsOf<typeof crd, unknown, typeof generated>`.
  */
-export type PropsOf<Source, References = unknown> = CustomResourceProps<SpecOf<Source>> &
-  (unknown extends References ? unknown : { readonly references: ReferencesOf<References> });
+export type PropsOf<Source, References = unknown, Values = unknown> = CustomResourceProps<SpecOf<Source>> &
+  (unknown extends References ? unknown : { readonly references: ReferencesOf<References> }) &
+  (unknown extends Values ? unknown : { readonly generated: Generated<keyof Values & string> });
 
 /** Enums of a generated class are their values, its unions what they hold, and its dates text. */
 type OnTheWire<Type> = 0 extends 1 & Type

@@ -12,6 +12,9 @@ export const APPLY = 'application/apply-patch+yaml';
 /** @see https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches */
 const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
 
+/** RFC 7396. */
+export const MERGE_PATCH = 'application/merge-patch+json';
+
 /** RFC 6902. */
 export const JSON_PATCH = 'application/json-patch+json';
 
@@ -53,6 +56,12 @@ export interface JsonPatchStep {
   readonly op: 'test' | 'replace';
   readonly path: string;
   readonly value: unknown;
+}
+
+export interface WriteOptions {
+  /** @default - as the API server makes it of the user agent */
+  readonly fieldManager?: string;
+  readonly signal?: AbortSignal;
 }
 
 export interface Applied {
@@ -184,9 +193,10 @@ export class Api {
     return body as AnyObject;
   }
 
-  async mergePatch(type: ResourceType, key: string, body: object, signal?: AbortSignal): Promise<void> {
-    const contentType = 'application/merge-patch+json';
-    await this.onObject('Patch', type, key, { method: 'PATCH', contentType, body, signal });
+  /** @param by field manager, and what may end it */
+  async mergePatch(type: ResourceType, key: string, body: object, by: WriteOptions = {}): Promise<AnyObject> {
+    const request = { method: 'PATCH', contentType: MERGE_PATCH, body, ...sentBy(by) } as const;
+    return (await this.onObject('Patch', type, key, request)).body as AnyObject;
   }
 
   /**
@@ -214,8 +224,8 @@ export class Api {
     return answer.kind !== 'Status' && answer.metadata.deletionTimestamp ? answer : undefined;
   }
 
-  async create(type: ResourceType, object: AnyObject, signal?: AbortSignal): Promise<void> {
-    await this.post('Create', type, object, { signal });
+  async create(type: ResourceType, object: AnyObject, by: WriteOptions = {}): Promise<AnyObject> {
+    return (await this.post('Create', type, object, sentBy(by))).body as AnyObject;
   }
 
   /** Has the API server judge an object as a new one, and store nothing. One of that name, if there is one, is found last. */
@@ -279,6 +289,10 @@ export class Api {
     if (response.status < 200 || response.status > 299) throw new ApiError(what, response);
     return response;
   }
+}
+
+function sentBy({ fieldManager, signal }: WriteOptions): Pick<Sent, 'query' | 'signal'> {
+  return { signal, ...(fieldManager !== undefined && { query: { fieldManager } }) };
 }
 
 function selectorQuery(scope: Scope): Record<string, string> {

@@ -1,7 +1,11 @@
-import { controllerOf, describeRef, objectId, objectKey, refOf } from '../contract/object.js';
+import { randomInt } from 'node:crypto';
+import { controllerOf, describeRef, isMap, objectId, objectKey, refOf } from '../contract/object.js';
 import type { Change, Drift, FieldConflict } from '../contract/change.js';
 import type { ApplyStep, DriftMode } from '../contract/controller.js';
 import { messageOf, OperatorError } from '../contract/error.js';
+import { isMadeFor, makeValue } from '../contract/generated.js';
+import type { GeneratedValues } from '../contract/generated.js';
+import { GENERATED_ANNOTATION } from '../contract/names.js';
 import type { AnyObject, ObjectRef } from '../contract/object.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { Api, Applied } from './api.js';
@@ -47,6 +51,8 @@ export interface ApplierProps {
   readonly metrics: Metrics;
   /** Of objects whose steps don't give one. @default correct */
   readonly drift?: DriftMode;
+  /** Generates the same values each time, for what is never stored. @default false */
+  readonly placeholders?: boolean;
 }
 
 /**
@@ -101,6 +107,7 @@ export class Applier {
       checkServed(step.object, reader);
       if (step.handOver) return { ref, action: await this.handOver(step, reader) };
       const task = taskOf(step, reader);
+      if (step.generate) return { ref, action: await this.generate(task, step.generate) };
       return { ref, ...(await (step.owner ? this.ensure(task) : this.ensureShared(task))) };
     } catch (error) {
       return { ref, action: 'failed', error: classify(error, `Apply ${describeRef(ref)}`) };
@@ -428,6 +435,67 @@ export class Applier {
     }
   }
 
+  /**
+   * Makes the values that a Secret lacks, or all of them for a rotation.
+   *
+   * **Guarantees.** A value that was stored is replaced by a rotation alone, once, whatever answer is lost and however late
+   * the cache is: a Secret is created only where there is none, and changed only as it was read for that.
+   */
+  private async generate(task: Task, values: GeneratedValues): Promise<Change['action']> {
+    const { step, reader, store, key, intent } = task;
+    const { api, metrics } = this.props;
+    const { controller } = reader;
+    const type = reader.resourceType(intent);
+    let known = store.get(key);
+    if (known && step.owner) known = await this.ownership.collect(task, known, step.owner);
+    const refusal = this.refusals.find(applyId(task), refusedOf(task, known));
+    if (refusal) throw refusal;
+    const write = async (send: () => Promise<AnyObject>, outcome: 'created' | 'changed'): Promise<void> => {
+      await store.write(key, reader.writer, async () => ({ object: await send() }));
+      metrics.applies.inc({ controller, outcome });
+    };
+    const by = { fieldManager: step.fieldManager };
+    try {
+      if (!known) {
+        if (step.owner) await this.ownership.checkOwner(task, step.owner);
+        const object = { ...intent, data: this.made(Object.keys(values), values) };
+        await write(async () => api.create(type, object, by), 'created');
+        return 'created';
+      }
+    } catch (error) {
+      if (!(error instanceof ApiError) || !error.alreadyExists) throw this.judgedValues(task, known, error);
+    }
+    const live = await refresh(api, step.object, reader);
+    if (!live) throw changedMeanwhile(step.object);
+    if (step.owner && !isOrphan(live, step.owner, step.fieldManager)) checkOwnership(live, step.owner);
+    checkNotTerminating(live);
+    const body = lacking(live, task, values);
+    if (!body) return 'unchanged';
+    try {
+      const data = this.made(body.names, values);
+      await write(async () => api.mergePatch(type, key, { ...body.patch, data }, by), 'changed');
+      return 'configured';
+    } catch (error) {
+      if (!(error instanceof ApiError) || (error.code !== 409 && !error.objectIsGone))
+        throw this.judgedValues(task, known, error);
+      await refresh(api, step.object, reader);
+      throw changedMeanwhile(step.object, error);
+    }
+  }
+
+  private made(names: readonly string[], values: GeneratedValues): Readonly<Record<string, string>> {
+    const random = this.props.placeholders ? () => 0 : (below: number): number => randomInt(below);
+    const encoded = (name: string): string =>
+      Buffer.from(makeValue(values[name] ?? {}, random)).toString('base64');
+    return Object.fromEntries(names.map((name) => [name, encoded(name)]));
+  }
+
+  private judgedValues(task: Task, known: Entry | undefined, error: unknown): OperatorError {
+    const failure = classify(error, `Make the values of ${describeRef(refOf(task.intent))}`);
+    this.props.metrics.applies.inc({ controller: task.reader.controller, outcome: failure.reason });
+    return this.remembered(task, known, failure);
+  }
+
   /** After the apply, what an autoscaler has left is of no use any more either. */
   private async freeOfLeftovers(task: Task, known: Entry, seen?: AnyObject): Promise<boolean> {
     const sharing = [...(known.sharedWithLegacy ?? []), ...(known.sharedWithHeld ?? [])];
@@ -499,10 +567,39 @@ export class Applier {
     } catch (error) {
       if (!(error instanceof ApiError) || ![404, 409, 422].includes(error.code)) throw error;
       await refresh(api, object, reader);
-      const message = `${describeRef(refOf(object))} changed while the record of its field managers was rewritten`;
-      throw new OperatorError({ reason: 'Conflict', message, retry: 'now', cause: error });
+      throw changedMeanwhile(object, error);
     }
   }
+}
+
+function changedMeanwhile(object: AnyObject, cause?: unknown): OperatorError {
+  const message = `${describeRef(refOf(object))} changed since it was read`;
+  return new OperatorError({ reason: 'Conflict', message, retry: 'now', cause });
+}
+
+/** Returns which values a Secret lacks, and the patch of its metadata; nothing where all is as it should be. */
+function lacking(
+  live: AnyObject,
+  { step, intent }: Task,
+  values: GeneratedValues,
+): { readonly names: readonly string[]; readonly patch: object } | undefined {
+  const { apiVersion, kind, metadata } = live;
+  const { namespace, name, uid, resourceVersion, labels = {}, ownerReferences = [] } = metadata;
+  const [was, wanted] = [live, intent].map((object) => object.metadata.annotations?.[GENERATED_ANNOTATION]);
+  // Values that were there before ours are kept until the next rotation.
+  const isRotation = was !== undefined && !isMadeFor(wanted, was);
+  const data = isMap(live.data) ? live.data : {};
+  const names = Object.keys(values).filter((name) => isRotation || !Object.hasOwn(data, name));
+  const isOwned = controllerOf(live)?.uid === step.owner?.uid;
+  const wantedLabels = Object.entries(intent.metadata.labels ?? {});
+  const isLabelled = wantedLabels.every(([label, text]) => labels[label] === text);
+  if (names.length === 0 && isOwned && isLabelled && was !== undefined) return undefined;
+  const owners = [...ownerReferences, ...(isOwned || !step.owner ? [] : [step.owner])];
+  const annotations = { ...intent.metadata.annotations, [GENERATED_ANNOTATION]: wanted || (was ?? '') };
+  const changes = { labels: intent.metadata.labels, annotations, ownerReferences: owners };
+  // Refused with a conflict where it has changed since.
+  const identity = { namespace, name, uid, resourceVersion };
+  return { names, patch: { apiVersion, kind, metadata: { ...identity, ...changes } } };
 }
 
 function applyId({ step, objectId: id }: Task): string {

@@ -61,8 +61,8 @@ export interface StoreProps {
   readonly readOnly?: boolean;
   /** Each namespace has a watch of its own. @default - one watch covers the cluster */
   readonly perNamespace?: boolean;
-  /** The watch delivers only what a label selector matches. @default false */
-  readonly selective?: boolean;
+  /** The watch delivers only what this label selector matches. @default - whatever its labels */
+  readonly selector?: string;
   /** The watch delivers only the object of this name. @default - whatever its name */
   readonly name?: string;
   /** Freezes what is kept, so that a change of it fails: for tests. @default false */
@@ -309,9 +309,10 @@ export class Store {
 
   /** An object that no watch has delivered. */
   private storeAnswer(object: AnyObject): void {
-    const { selective, name = object.metadata.name } = this.props;
-    // Whether the selector matches it, only the watch can tell.
-    if (!this.entries.has(keyOf(object)) && (selective || name !== object.metadata.name)) return;
+    const { selector, name = object.metadata.name } = this.props;
+    // Whether another selector than a label's name matches it, only the watch can say.
+    const isSelected = selector === undefined || Object.hasOwn(object.metadata.labels ?? {}, selector);
+    if (!this.entries.has(keyOf(object)) && (!isSelected || name !== object.metadata.name)) return;
     const entry = this.project(object);
     // Removed now, it could come back with an older version that the watch has yet to deliver.
     if (entry) this.put(entry, {});
@@ -476,7 +477,7 @@ export class Stores {
     const perNamespace = this.props.perNamespace || namespaces !== undefined;
     const store: Store = new Store({
       ...{ perNamespace, freeze },
-      ...{ selective: selector !== undefined, readOnly, ...(name !== undefined && { name }) },
+      ...{ readOnly, ...(selector !== undefined && { selector }), ...(name !== undefined && { name }) },
       keep: guardedKeep(keep, readOnly, log, () => store),
     });
     return store;

@@ -257,7 +257,7 @@ export class EventRecorder {
   private async write(series: Series, signal: AbortSignal): Promise<void> {
     const { api } = this.props;
     const key = objectKey(namespaceOf(series.regarding), series.name);
-    const patch = (): Promise<void> => api.mergePatch(EVENT_TYPE, key, { series: seriesOf(series) }, signal);
+    const patch = () => api.mergePatch(EVENT_TYPE, key, { series: seriesOf(series) }, { signal });
     if (series.reported > 0) {
       try {
         await patch();
@@ -268,7 +268,7 @@ export class EventRecorder {
       }
     }
     try {
-      await api.create(EVENT_TYPE, this.eventObject(series), signal);
+      await api.create(EVENT_TYPE, this.eventObject(series), { signal });
     } catch (error) {
       if (!(error instanceof ApiError) || error.status.reason !== 'AlreadyExists') throw error;
       // An earlier try came through, and only its answer was lost.

@@ -84,7 +84,12 @@ export class Lookups {
     const { reflector, wake } = this.props;
     const { namespace, name, selector } = scope;
     const store = new Store({
-      ...{ keep, readOnly: true, perNamespace: namespace !== undefined, selective: selector !== undefined },
+      ...{
+        keep,
+        readOnly: true,
+        perNamespace: namespace !== undefined,
+        ...(selector !== undefined && { selector }),
+      },
       ...(name !== undefined && { name }),
     });
     const keys = new Set<string>();

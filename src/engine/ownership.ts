@@ -1,5 +1,6 @@
 import type { ApplyStep } from '../contract/controller.js';
 import { OperatorError } from '../contract/error.js';
+import { isGenerated } from '../contract/generated.js';
 import { ADOPT_BY_ANNOTATION, APPLIED_HASH_ANNOTATION, selectorLabels } from '../contract/names.js';
 import { controllerOf, describeRef, groupOf, objectId, objectKey, refOf } from '../contract/object.js';
 import type { AnyObject, OwnerReference } from '../contract/object.js';
@@ -66,7 +67,10 @@ export function isOrphan(object: AnyObject, owner: OwnerReference, manager: stri
     !controllerOf(object) &&
     annotations[APPLIED_HASH_ANNOTATION] !== undefined &&
     Object.entries(selectorLabels(owner, owner.name)).every(([name, value]) => labels[name] === value) &&
-    managedFieldsOf(object).some((entry) => isAppliedBy(manager, entry))
+    managedFieldsOf(object).some(
+      // Generated values aren't applied.
+      (entry) => isAppliedBy(manager, entry) || (isGenerated(object) && entry.manager === manager),
+    )
   );
 }
 
@@ -255,7 +259,7 @@ export class Ownership {
    * its watch was down. Returns what is still there.
    * @throws OperatorError `OwnerGone`; the store then knows, so that there is nothing left to reconcile
    */
-  private async collect(task: Task, known: Entry, owner: OwnerReference): Promise<Entry | undefined> {
+  async collect(task: Task, known: Entry, owner: OwnerReference): Promise<Entry | undefined> {
     if (!isLeftover(known.object, owner)) return known;
     const live = await this.read(task, owner);
     if (!live) throw ownerGone(owner);

@@ -35,7 +35,8 @@ export class StatusWriter {
   async write(step: StatusStep, changes: ChangeSet, reader: StoreReader): Promise<Change> {
     const ref = refOf(step.target);
     try {
-      return { ref, action: await this.ensure(step, computed(step, changes), reader) };
+      const status = computed(step, changes);
+      return { ref, action: status ? await this.ensure(step, status, reader) : 'skipped' };
     } catch (error) {
       return { ref, action: 'failed', error: classify(error, `Write the status of ${describeRef(ref)}`) };
     }
@@ -44,7 +45,8 @@ export class StatusWriter {
   /** Reports whether a write would find nothing to change. What the kind throws is reported when it is written. */
   isCurrent(step: StatusStep, changes: ChangeSet, reader: StoreReader): boolean {
     try {
-      return this.compare(step, step.status(changes), reader).isCurrent;
+      const status = step.status(changes);
+      return !status || this.compare(step, status, reader).isCurrent;
     } catch {
       return false;
     }
@@ -111,7 +113,7 @@ export class StatusWriter {
 }
 
 /** Reports what a kind throws as its bug. */
-function computed(step: StatusStep, changes: ChangeSet): object {
+function computed(step: StatusStep, changes: ChangeSet): object | undefined {
   try {
     return step.status(changes);
   } catch (cause) {

@@ -6,7 +6,7 @@ import type { IResolver, Lazy, ResolutionContext } from 'cdk8s';
 import type { IConstruct } from 'constructs';
 import { ENDING, inAnotherWorld, unsteadiness } from '../contract/deterministic.js';
 import { messageOf, OperatorError } from '../contract/error.js';
-import type { CustomResourceProps, Render, Rendered, RenderedKind, RenderInputs } from '../contract/kind.js';
+import type { Render, Rendered, RenderedKind, RenderInputs } from '../contract/kind.js';
 import { childLabels } from '../contract/names.js';
 import { describeRef, isMap, objectId, refOf } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
@@ -169,7 +169,7 @@ function ownerOf({ type: { kind } }: RenderedKind, cr: CustomResource): string {
 function synthesize(
   kind: RenderedKind,
   cr: CustomResource,
-  { policy, references }: RenderInputs = {},
+  { policy, references, generated = kind.generated?.propsOf(cr) }: RenderInputs = {},
   resolver: IResolver,
 ): { readonly objects: AnyObject[]; readonly before?: ReadonlyMap<number, readonly number[]> } {
   const { name, namespace } = cr.metadata;
@@ -187,8 +187,9 @@ function synthesize(
     apiVersion: kind.type.apiVersion,
     ...(section !== undefined && { policy: section }),
     references,
+    ...(generated && { generated }),
   };
-  new kind.construct(chart, name, props as CustomResourceProps<never> & { readonly references: never });
+  new kind.construct(chart, name, props as ConstructorParameters<typeof kind.construct>[2]);
   const manifests: unknown[] = chart.toJson();
   const nodes = chart.node.findAll().filter((node) => ApiObject.isApiObject(node));
   if (nodes.length !== manifests.length) {
@@ -304,7 +305,7 @@ export function withEncodedSecret(object: AnyObject): AnyObject {
  */
 function checkChildren(kind: RenderedKind, cr: CustomResource, objects: readonly AnyObject[]): AnyObject[] {
   const owner = ownerOf(kind, cr);
-  const ids = new Set<string>();
+  const ids = new Set(kind.generated && [objectId(kind.generated.secretOf(cr))]);
   return objects.map((object) => {
     const type = declaredType(kind, owner, object);
     const { namespace: _, ...metadata } = object.metadata;

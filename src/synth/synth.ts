@@ -77,6 +77,12 @@ export function renderAll(
     try {
       const objects = render(kind.rendering.each, cr, offlineInputs(kind.rendering.each, cr, options));
       written({ name: fileName(kind.type, cr), of: input, objects });
+      const { generated } = kind.rendering.each;
+      if (generated) {
+        const { secretName } = generated.propsOf(cr);
+        const message = `Secret ${secretName} isn't rendered: the operator makes its values`;
+        notes.push({ document, path: [], message });
+      }
     } catch (error) {
       const path = error instanceof OperatorError ? error.path : [];
       problems.push({ document, path, message: offlineMessage(error) });

@@ -209,3 +209,21 @@ describe('the types of references', () => {
     defineKind({ crd, construct: Guestbook, references: { tls: references.tls }, children: [] });
   });
 });
+
+describe('the types of generated values', () => {
+  const values = { password: { length: 24 }, key: { bytes: 32 } } as const;
+
+  class Guestbook extends Construct {
+    constructor(scope: Construct, id: string, { generated }: PropsOf<typeof crd, unknown, typeof values>) {
+      super(scope, id);
+      expectTypeOf(generated.keys.password).toEqualTypeOf<{ readonly name: string; readonly key: 'password' }>();
+      expectTypeOf(generated.keys).not.toHaveProperty('token');
+    }
+  }
+
+  it('are references by their names', () => {
+    defineKind({ crd, construct: Guestbook, generated: values, children: [] });
+    // @ts-expect-error The construct needs more.
+    defineKind({ crd, construct: Guestbook, generated: { password: {} }, children: [] });
+  });
+});

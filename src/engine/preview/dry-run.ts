@@ -6,7 +6,7 @@ import { canonicalJson, isMap, objectId } from '../../contract/object.js';
 import type { AnyObject, OwnerReference } from '../../contract/object.js';
 import type { ResourceType } from '../../contract/resource.js';
 import { ApiError } from '../api-error.js';
-import { Api, APPLY, JSON_PATCH } from '../api.js';
+import { Api, APPLY, JSON_PATCH, MERGE_PATCH } from '../api.js';
 import type { JsonPatchStep } from '../api.js';
 import { describePath, isAppliedBy, isLeaf, managedFieldsOf, segmentOf, touches } from '../managed-fields.js';
 import type { FieldPath, FieldsV1, ManagedFieldsEntry } from '../managed-fields.js';
@@ -87,7 +87,13 @@ export class DryRun implements Transport {
       for (const step of req.body as readonly JsonPatchStep[])
         if (step.path === '/metadata/managedFields')
           this.records.set(req.path, step.value as readonly ManagedFieldsEntry[]);
-    return req.contentType === APPLY ? this.apply(dry) : this.try(dry);
+    if (req.contentType === APPLY) return this.apply(dry);
+    const isObject = isMap(body) && body.kind !== undefined;
+    if (req.contentType === MERGE_PATCH && isObject) return this.apply(dry);
+    const answer = await this.try(dry);
+    if (req.method === 'POST' && answer.status === 201)
+      this.tried.set(objectId(body as AnyObject), { after: answer.body as AnyObject, takes: [] });
+    return answer;
   }
 
   stream(req: ApiRequest): Promise<ApiStream> {

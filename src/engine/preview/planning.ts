@@ -44,6 +44,8 @@ export interface PlanningProps {
    * @default - whole lists
    */
   readonly ownedSelector?: string;
+  /** See `ApplierProps.placeholders`. @default false */
+  readonly placeholders?: boolean;
 }
 
 /** A plan, and what it means in words. */
@@ -67,7 +69,14 @@ export class Planning {
   private readonly controller: Controller;
   private readonly time = new ServerTime(systemClock);
 
-  constructor({ controller, transport, given = [], namespaces, ownedSelector }: PlanningProps) {
+  constructor({
+    controller,
+    transport,
+    given = [],
+    namespaces,
+    ownedSelector,
+    placeholders = false,
+  }: PlanningProps) {
     this.controller = controller;
     const { time } = this;
     this.api = new Api(transport, time);
@@ -80,7 +89,7 @@ export class Planning {
       ...(ownedSelector !== undefined && { ownedSelector }),
     });
     const state = { clock: systemClock, lastApplies: new LastApplies(), metrics: new Metrics() };
-    this.applier = new Applier({ api, ...state });
+    this.applier = new Applier({ api, ...state, placeholders });
   }
 
   /** Keys that custom resources map to. */

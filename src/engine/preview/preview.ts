@@ -109,6 +109,7 @@ export class ControllerPreview {
       ...{ controller, transport: this.dryRun, given: given.map(({ after }) => after) },
       ...(namespaces && { namespaces }),
       ...(ownedSelector !== undefined && { ownedSelector }),
+      placeholders: true,
     });
   }
 
@@ -143,7 +144,8 @@ export class ControllerPreview {
         ...gone.map((object) => ({ ref: refOf(object), action: 'deleted' }) as const),
       ];
       if (!plan.again?.(all)) break;
-      this.pretend(all, objects, made);
+      const generated = plan.apply.filter(({ generate }) => generate).map(({ object }) => objectId(object));
+      this.pretend(all, objects, made, generated);
     }
     return { objects: [...objects.values()], explanations, explainedBefore };
   }
@@ -215,7 +217,12 @@ export class ControllerPreview {
   }
 
   /** Takes what was done in the dry run for done, so that the next plan goes on from there. */
-  private pretend(changes: ChangeSet, objects: ReadonlyMap<string, ObjectPreview>, made: Set<string>): void {
+  private pretend(
+    changes: ChangeSet,
+    objects: ReadonlyMap<string, ObjectPreview>,
+    made: Set<string>,
+    generated: readonly string[],
+  ): void {
     for (const { ref, action } of changes) {
       const id = objectId(ref);
       const { namespace, name } = ref;
@@ -223,9 +230,10 @@ export class ControllerPreview {
         ...ref,
         metadata: { name, ...(namespace !== undefined && { namespace }) },
       });
-      if (action === 'deleted') store.gone(objectKey(ref.namespace, ref.name));
+      const isGenerated = generated.includes(id);
+      if (action === 'deleted' || isGenerated) store.gone(objectKey(ref.namespace, ref.name));
       const answer = this.dryRun.tried.get(id)?.after;
-      if (objects.get(id)?.action !== 'created' || !answer) continue;
+      if ((objects.get(id)?.action !== 'created' && !isGenerated) || !answer) continue;
       made.add(id);
       store.observed(answer);
     }

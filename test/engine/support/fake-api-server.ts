@@ -1,6 +1,7 @@
 import { objectKey } from '../../../src/contract/object.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import type { ResourceType } from '../../../src/contract/resource.js';
+import { MERGE_PATCH } from '../../../src/engine/api.js';
 import { without } from '../../../src/engine/managed-fields.js';
 import type { FieldsV1 } from '../../../src/engine/managed-fields.js';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../../../src/engine/transport.js';
@@ -94,6 +95,7 @@ export class FakeApiServer implements Transport {
     switch (request.method) {
       case 'PATCH':
         if (request.contentType === 'application/json-patch+json') return this.patch(request, plural, known);
+        if (request.contentType === MERGE_PATCH && known) return this.merge(request, plural, known);
         return this.apply(request, plural, known, subresource);
       case 'GET':
         return known ? { status: 200, body: known } : notFound(plural, key);
@@ -184,6 +186,16 @@ export class FakeApiServer implements Transport {
       ...left,
       metadata: { ...left.metadata, managedFields: others } as AnyObject['metadata'],
     });
+  }
+
+  /** Of a Secret: its metadata are replaced, and its data added to. */
+  private merge({ body }: ApiRequest, plural: string, known: AnyObject): ApiResponse {
+    const { metadata, data } = body as AnyObject;
+    if (metadata.resourceVersion !== known.metadata.resourceVersion)
+      return failure(409, 'Conflict', `Operation cannot be fulfilled on ${plural} "${known.metadata.name}"`);
+    const merged = { ...(known.data as object), ...(data as object) };
+    const object = { ...known, metadata: { ...known.metadata, ...metadata }, data: merged };
+    return { status: 200, body: this.put(typeOf(known, plural), object) };
   }
 
   /** A patch that tests the version and replaces `managedFields`. */

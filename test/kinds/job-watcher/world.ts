@@ -90,7 +90,7 @@ export class World {
     }
     // Then nothing else is tried, the status included.
     const { status: statuses, events } = changes.some(isOutOfReach) ? { status: [], events: [] } : plan;
-    for (const { target, status } of statuses) this.writeStatus(keyOf(target), status(changes));
+    for (const { target, status } of statuses) this.writeStatus(keyOf(target), status(changes) ?? {});
     for (const { regarding, event } of events) {
       const sent = event(changes);
       if (sent) this.events.push({ ...sent, regarding: regarding.name });

@@ -1,0 +1,149 @@
+import { describe, expect, it, vi } from 'vitest';
+import type { ChangeSet } from '../../src/contract/change.js';
+import { bitsOf, KindGenerated, makeValue, secretType } from '../../src/contract/generated.js';
+import type { AnyObject, CustomResource } from '../../src/contract/object.js';
+import { OwnedChildren } from '../../src/contract/owned-children.js';
+import type { OwningKind } from '../../src/contract/owned-children.js';
+import { OperatorError } from '../../src/contract/error.js';
+import { groupKind, resourceType } from '../../src/contract/resource.js';
+
+const WIDGET = resourceType({ apiVersion: 'demo.io/v1', kind: 'Widget' });
+const DEPLOYMENT = resourceType({ apiVersion: 'apps/v1', kind: 'Deployment' });
+const values = { password: {}, key: { bytes: 16 } };
+const generated = new KindGenerated(WIDGET, values);
+const WEB: AnyObject = {
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: { namespace: 'shop', name: 'web' },
+};
+
+const cr = (annotations: Readonly<Record<string, string>> = {}): CustomResource => ({
+  ...{ apiVersion: 'demo.io/v1', kind: 'Widget', spec: {} },
+  metadata: { namespace: 'shop', name: 'web', uid: 'u', generation: 1, annotations },
+});
+
+/** The Secret as the API server has it. */
+function live(token = '', data: object = { password: 'cHc=', key: 'aw==' }, more: object = {}): AnyObject {
+  const ownerReferences = [
+    { apiVersion: 'demo.io/v1', kind: 'Widget', name: 'web', uid: 'u', controller: true },
+  ];
+  const annotations = { 'reconstruct.kosmos.io/generated': token };
+  const metadata = {
+    namespace: 'shop',
+    name: 'web-generated',
+    uid: 's',
+    ownerReferences,
+    annotations,
+    ...more,
+  };
+  return { apiVersion: 'v1', kind: 'Secret', type: 'Opaque', metadata, data };
+}
+
+const kind: OwningKind = {
+  ...{ name: 'widget', type: WIDGET, construct: undefined as never, generated },
+  ...{ children: [DEPLOYMENT], formerChildren: [] },
+};
+const render = vi.fn(() => [WEB]);
+
+function planned(resource: CustomResource, secret?: AnyObject, more: Partial<OwningKind> = {}) {
+  const controller = new OwnedChildren({ ...kind, ...more }, render, {});
+  const watch = controller.watches.find(({ type }) => groupKind(type) === 'Secret')!;
+  const kept = secret && watch.keep!(secret);
+  const get = ({ kind }: { kind: string }) => (kind === 'Secret' ? kept : (resource as unknown as AnyObject));
+  const controlledBy = ({ kind }: { kind: string }) => (kind === 'Secret' && kept ? [kept] : []);
+  const rest = { mappedTo: () => [], find: () => ({}), clockSkewMilliseconds: undefined };
+  return {
+    watch,
+    kept,
+    plan: controller.reconcile('shop/web', { get, controlledBy, ...rest }, new Date()),
+  };
+}
+
+const done = (action: 'created' | 'configured' | 'unchanged'): ChangeSet => [
+  { ref: { apiVersion: 'v1', kind: 'Secret', namespace: 'shop', name: 'web-generated' }, action },
+];
+
+describe('generated values', () => {
+  it.each([
+    ['there is no Secret', undefined, {}],
+    ['a value is missing', live('', { password: 'cHc=' }), {}],
+    ['a rotation is asked for', live('1'), { 'reconstruct.kosmos.io/rotate': '2' }],
+    ['the Secret is another owner’s', live('', undefined, { ownerReferences: [] }), {}],
+  ])(
+    'come before the children where %s, and the plan is made again without a status between',
+    (_, secret, annotations) => {
+      const { plan } = planned(cr(annotations), secret);
+      expect(plan.apply).toMatchObject([
+        { object: { metadata: { name: 'web-generated' } }, generate: values },
+      ]);
+      expect(plan.apply[0]?.object).not.toHaveProperty('data');
+      expect(plan.again?.(done('configured'))).toBe(true);
+      expect(plan.again?.(done('unchanged'))).toBe(false);
+      expect(plan.status.map(({ status }) => status(done('created')))).toEqual([undefined]);
+      const error = new OperatorError({ reason: 'OwnershipConflict', message: 'no' });
+      expect(plan.status[0]?.status([{ ...done('created')[0]!, action: 'failed', error }])).toMatchObject({
+        conditions: expect.arrayContaining([
+          expect.objectContaining({ reason: 'OwnershipConflict' }),
+        ]) as unknown,
+      });
+    },
+  );
+
+  it.each([
+    ['nothing is asked for', live('1'), {}],
+    ['they were made for that token', live('1'), { 'reconstruct.kosmos.io/rotate': '1' }],
+    ['there are more than the kind has', live('', { password: 'a', key: 'b', old: 'c' }), {}],
+  ])('stay where %s', (_, secret, annotations) => {
+    const { plan } = planned(cr(annotations), secret);
+    expect(plan.apply.map(({ object }) => object)).toEqual([WEB]);
+  });
+
+  it('are kept and rendered as their names and a checksum that follows them', () => {
+    const inputsFor = (secret: AnyObject): { generated: { checksum: string } } => {
+      const { kept, plan } = planned(cr(), secret);
+      expect(JSON.stringify(kept)).not.toContain('cHc=');
+      expect(plan.apply).toHaveLength(1);
+      return (render.mock.calls.at(-1) as unknown[])[2] as never;
+    };
+    const [first, second] = [inputsFor(live()), inputsFor(live('', { password: 'b3RoZXI=', key: 'aw==' }))];
+    expect(first).toMatchObject({
+      generated: {
+        secretName: 'web-generated',
+        keys: { password: { name: 'web-generated', key: 'password' } },
+      },
+    });
+    expect(first.generated.checksum).toMatch(/^[0-9a-f]{32}$/);
+    expect(second.generated.checksum).not.toBe(first.generated.checksum);
+  });
+
+  it('are read by label; where the kind watches all Secrets, with those, and are never pruned', () => {
+    expect(planned(cr()).watch).toMatchObject({ selector: 'demo.io/widget', writes: ['create', 'patch', 'delete'] });
+    const all = planned(cr(), live(), { children: [DEPLOYMENT, secretType] });
+    expect(all.watch.selector).toBeUndefined();
+    expect(all.watch.writes).toEqual(['create', 'patch', 'delete']);
+    expect(all.plan.delete).toEqual([]);
+    expect(planned(cr(), live(), { formerChildren: [secretType] }).plan.delete).toEqual([]);
+  });
+
+  it('are announced by what was made', () => {
+    const note = (secret?: AnyObject, annotations = {}, action: 'created' | 'configured' = 'configured') => {
+      const { plan } = planned(cr(annotations), secret);
+      return plan.events.flatMap(({ event }) => event(done(action))?.note ?? []);
+    };
+    expect(note(undefined, {}, 'created')).toEqual([
+      'Secret web-generated: made new values of password, key',
+    ]);
+    expect(note(live('', { key: 'aw==' }))).toEqual(['Secret web-generated: made new values of password']);
+    expect(note(live(), { 'reconstruct.kosmos.io/rotate': '2' })).toEqual([
+      'Secret web-generated: replaced all values, for reconstruct.kosmos.io/rotate=2',
+    ]);
+  });
+
+  it('have the length and the characters that are asked for', () => {
+    const last = (below: number) => below - 1;
+    expect(makeValue({}, last)).toBe('9'.repeat(32));
+    expect(makeValue({ length: 3, alphabet: 'ab' }, last)).toBe('bbb');
+    expect(Buffer.from(makeValue({ bytes: 3 }, last), 'base64')).toEqual(Buffer.from([255, 255, 255]));
+    expect([bitsOf({ bytes: 16 }), bitsOf({ length: 20, alphabet: '01' })]).toEqual([128, 20]);
+  });
+});

@@ -1,0 +1,130 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Change } from '../../src/contract/change.js';
+import { KindGenerated, secretType } from '../../src/contract/generated.js';
+import type { AnyObject } from '../../src/contract/object.js';
+import { Api } from '../../src/engine/api.js';
+import { LastApplies } from '../../src/engine/apply-state.js';
+import { Applier } from '../../src/engine/apply.js';
+import { StoreReader, Stores } from '../../src/engine/cache.js';
+import { Metrics } from '../../src/telemetry/metrics.js';
+import { OWNER } from './support/apply-setup.js';
+import { MANAGER, widget, WIDGET } from './support/builders.js';
+import { FakeApiServer } from './support/fake-api-server.js';
+import { VirtualClock } from './support/virtual-clock.js';
+
+const values = { password: {}, key: { bytes: 16 } };
+const generated = new KindGenerated(WIDGET, values);
+let server: FakeApiServer;
+
+/** A process, and what it has seen of the cluster. */
+function newProcess(placeholders = false) {
+  const selector = { type: secretType, selector: generated.selector, mapsTo: () => [] };
+  const stores = new Stores({ perNamespace: false, freeze: true });
+  const reader = StoreReader.open([generated.watch(selector), { type: WIDGET, mapsTo: () => [] }], stores);
+  for (const { store } of stores.all()) store.setFollowed(undefined, true);
+  const state = { clock: new VirtualClock(), lastApplies: new LastApplies(), metrics: new Metrics() };
+  const applier = new Applier({ api: new Api(server), ...state, placeholders });
+  const generate = async (token?: string): Promise<Change> => {
+    const cr = widget('web', token === undefined ? {} : { annotations: { 'reconstruct.kosmos.io/rotate': token } });
+    const step = { object: generated.secretOf(cr), fieldManager: MANAGER, owner: OWNER, generate: values };
+    return applier.apply(step, reader);
+  };
+  const known = (): AnyObject | undefined => reader.get(secretType, 'shop/web-generated');
+  return { generate, known };
+}
+
+const live = (): Readonly<Record<string, string>> =>
+  server.get(secretType, 'shop/web-generated')?.data as Readonly<Record<string, string>>;
+
+/** Another writer changes the Secret. */
+function edit(change: (secret: AnyObject) => object): void {
+  const secret = server.get(secretType, 'shop/web-generated')!;
+  server.put(secretType, { ...secret, ...change(secret) });
+}
+
+beforeEach(() => {
+  server = new FakeApiServer();
+});
+
+describe('generated values', () => {
+  it('are made at random, stored whole, and kept by name and hash', async () => {
+    const { generate, known } = newProcess();
+    expect(await generate()).toMatchObject({ action: 'created' });
+    const { password = '', key = '' } = live();
+    expect(Buffer.from(password, 'base64').toString()).toMatch(/^[A-Za-z0-9]{32}$/);
+    expect(new Set(Buffer.from(password, 'base64')).size).toBeGreaterThan(8);
+    expect(Buffer.from(Buffer.from(key, 'base64').toString(), 'base64')).toHaveLength(16);
+    expect(known()).toMatchObject({ keys: ['password', 'key'] });
+    expect(JSON.stringify(known())).not.toContain(password);
+  });
+
+  it('stay those of a first try whose answer was lost', async () => {
+    const { generate } = newProcess();
+    server.intercept = (request) => {
+      if (request.method !== 'POST') return undefined;
+      server.intercept = () => undefined;
+      void server.request(request);
+      throw new Error('socket hang up');
+    };
+    expect(await generate()).toMatchObject({ action: 'failed', error: { reason: 'Unreachable' } });
+    const first = live();
+    expect(await generate()).toMatchObject({ action: 'unchanged' });
+    expect(live()).toEqual(first);
+  });
+
+  it('are those of one process, where another has not seen them yet; so are rotated ones', async () => {
+    const [one, two] = [newProcess(), newProcess()];
+    await one.generate();
+    const first = live();
+    expect(await two.generate()).toMatchObject({ action: 'unchanged' });
+    expect(live()).toEqual(first);
+
+    expect(await one.generate('1')).toMatchObject({ action: 'configured' });
+    const rotated = live();
+    expect(rotated.password).not.toBe(first.password);
+    expect(await two.generate('1')).toMatchObject({ action: 'unchanged' });
+    expect(await two.generate()).toMatchObject({ action: 'unchanged' });
+    expect(live()).toEqual(rotated);
+  });
+
+  it('are not written over a Secret that changes between the look and the write', async () => {
+    const { generate } = newProcess();
+    await generate();
+    server.intercept = ({ method }) => {
+      if (method === 'PATCH') edit(({ data }) => ({ data: { ...(data as object), password: 'bXk=' } }));
+      return undefined;
+    };
+    expect(await generate('1')).toMatchObject({ action: 'failed', error: { reason: 'Conflict', retry: 'now' } });
+    expect(live().password).toBe('bXk=');
+  });
+
+  it('are added where they are missing, with the label that was taken off, and the others stay', async () => {
+    const { generate } = newProcess();
+    await generate();
+    const { key } = live();
+    edit(({ metadata }) => ({ data: { key, other: 'b3RoZXI=' }, metadata: { ...metadata, labels: {} } }));
+    expect(await generate()).toMatchObject({ action: 'configured' });
+    expect(live()).toMatchObject({ key, other: 'b3RoZXI=', password: expect.any(String) as string });
+    expect(server.get(secretType, 'shop/web-generated')?.metadata.labels).toHaveProperty(generated.selector);
+  });
+
+  it.each([
+    ['another owner', { ownerReferences: [{ ...OWNER, uid: 'other', name: 'other' }] }, 'OwnershipConflict'],
+    ['its deletion', { ownerReferences: [OWNER], deletionTimestamp: '2026-01-01T00:00:00Z' }, 'Terminating'],
+  ])('are not made in a Secret with %s', async (_, metadata, reason) => {
+    const { apiVersion, kind } = secretType;
+    const identity = { namespace: 'shop', name: 'web-generated' };
+    server.put(secretType, { apiVersion, kind, metadata: { ...identity, ...metadata }, data: {} });
+    expect(await newProcess().generate()).toMatchObject({ action: 'failed', error: { reason } });
+    expect(live()).toEqual({});
+  });
+
+  it('are refused once, where the API server refuses them for good', async () => {
+    const { generate } = newProcess();
+    server.intercept = ({ method }) =>
+      method === 'POST' ? { status: 422, body: { kind: 'Status', reason: 'Invalid', message: 'no' } } : undefined;
+    for (let time = 0; time < 2; time++)
+      expect(await generate()).toMatchObject({ action: 'failed', error: { reason: 'Invalid' } });
+    expect(server.writes).toHaveLength(1);
+  });
+});
