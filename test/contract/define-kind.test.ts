@@ -109,15 +109,18 @@ describe('defineKind', () => {
     ],
     ['generated: name a value, as in { password: { length: 32 }', { generated: {} }],
     ['generated.a b: is no key of a Secret', { generated: { 'a b': {} } }],
-    ['generated.pin: can be guessed: it has less than 64 random bits', { generated: { pin: { length: 10 } } }],
-    ['generated.pin: unknown option size; there are length, alphabet, bytes', { generated: { pin: { size: 1 } } }],
+    [
+      'generated.pin: can be guessed: it has less than 64 random bits',
+      { generated: { pin: { length: 10 } } },
+    ],
+    [
+      'generated.pin: unknown option size; there are length, alphabet, bytes',
+      { generated: { pin: { size: 1 } } },
+    ],
     ['generated.pin: alphabet: give at least two', { generated: { pin: { alphabet: 'aa' } } }],
     ['generated.key: give either bytes or length', { generated: { key: { bytes: 32, length: 32 } } }],
     ['Widget has no namespace for a Secret', { crd: crd({ scope: 'Cluster' }), generated: { key: {} } }],
-    [
-      'type Secret is listed twice',
-      { generated: { key: {} }, related: [{ ...PODS, kind: 'Secret' }] },
-    ],
+    ['type Secret is listed twice', { generated: { key: {} }, related: [{ ...PODS, kind: 'Secret' }] }],
     ['subresources: { status: {} }', { crd: crd({ versions: [{ ...VERSION, subresources: {} }] }) }],
     [
       'x-kubernetes-list-map-keys: [type]',

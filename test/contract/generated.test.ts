@@ -117,7 +117,10 @@ describe('generated values', () => {
   });
 
   it('are read by label; where the kind watches all Secrets, with those, and are never pruned', () => {
-    expect(planned(cr()).watch).toMatchObject({ selector: 'demo.io/widget', writes: ['create', 'patch', 'delete'] });
+    expect(planned(cr()).watch).toMatchObject({
+      selector: 'demo.io/widget',
+      writes: ['create', 'patch', 'delete'],
+    });
     const all = planned(cr(), live(), { children: [DEPLOYMENT, secretType] });
     expect(all.watch.selector).toBeUndefined();
     expect(all.watch.writes).toEqual(['create', 'patch', 'delete']);

@@ -216,7 +216,10 @@ describe('the types of generated values', () => {
   class Guestbook extends Construct {
     constructor(scope: Construct, id: string, { generated }: PropsOf<typeof crd, unknown, typeof values>) {
       super(scope, id);
-      expectTypeOf(generated.keys.password).toEqualTypeOf<{ readonly name: string; readonly key: 'password' }>();
+      expectTypeOf(generated.keys.password).toEqualTypeOf<{
+        readonly name: string;
+        readonly key: 'password';
+      }>();
       expectTypeOf(generated.keys).not.toHaveProperty('token');
     }
   }

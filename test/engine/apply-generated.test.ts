@@ -25,7 +25,10 @@ function newProcess(placeholders = false) {
   const state = { clock: new VirtualClock(), lastApplies: new LastApplies(), metrics: new Metrics() };
   const applier = new Applier({ api: new Api(server), ...state, placeholders });
   const generate = async (token?: string): Promise<Change> => {
-    const cr = widget('web', token === undefined ? {} : { annotations: { 'reconstruct.kosmos.io/rotate': token } });
+    const cr = widget(
+      'web',
+      token === undefined ? {} : { annotations: { 'reconstruct.kosmos.io/rotate': token } },
+    );
     const step = { object: generated.secretOf(cr), fieldManager: MANAGER, owner: OWNER, generate: values };
     return applier.apply(step, reader);
   };
@@ -94,7 +97,10 @@ describe('generated values', () => {
       if (method === 'PATCH') edit(({ data }) => ({ data: { ...(data as object), password: 'bXk=' } }));
       return undefined;
     };
-    expect(await generate('1')).toMatchObject({ action: 'failed', error: { reason: 'Conflict', retry: 'now' } });
+    expect(await generate('1')).toMatchObject({
+      action: 'failed',
+      error: { reason: 'Conflict', retry: 'now' },
+    });
     expect(live().password).toBe('bXk=');
   });
 
@@ -122,7 +128,9 @@ describe('generated values', () => {
   it('are refused once, where the API server refuses them for good', async () => {
     const { generate } = newProcess();
     server.intercept = ({ method }) =>
-      method === 'POST' ? { status: 422, body: { kind: 'Status', reason: 'Invalid', message: 'no' } } : undefined;
+      method === 'POST'
+        ? { status: 422, body: { kind: 'Status', reason: 'Invalid', message: 'no' } }
+        : undefined;
     for (let time = 0; time < 2; time++)
       expect(await generate()).toMatchObject({ action: 'failed', error: { reason: 'Invalid' } });
     expect(server.writes).toHaveLength(1);

@@ -40,7 +40,11 @@ test('a construct that renders a Secret of that name is refused', () => {
   class Twice extends construct {
     constructor(...given: ConstructorParameters<typeof construct>) {
       super(...given);
-      new ApiObject(this, 'Secret', { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'web-generated' } });
+      new ApiObject(this, 'Secret', {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name: 'web-generated' },
+      });
     }
   }
   const children = [...kind.children, { apiVersion: 'v1', kind: 'Secret' }];
