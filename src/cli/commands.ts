@@ -77,6 +77,7 @@ export function program(): Command {
     .addCommand(synthCommand())
     .addCommand(diffCommand())
     .addCommand(applyCommand())
+    .addCommand(adoptCommand())
     .addCommand(statusCommand())
     .addCommand(fnCommand())
     .addCommand(devCommand())
@@ -270,6 +271,28 @@ function applyCommand(): Command {
     command,
     ...[namespaceOption(OF_CONTEXT), CONFIG, KINDS, policyOption()],
     operatorOption('where an operator may be installed (default: it is looked for everywhere)'),
+    ...CLUSTER,
+  );
+}
+
+function adoptCommand(): Command {
+  const command = withSources(
+    new Command('adopt'),
+    '; or live custom resources, as KIND NAME... or KIND/NAME...',
+  )
+    .summary('hand existing objects over to the custom resources that render them')
+    .description(
+      'Shows what would change in the existing objects that these custom resources render and do not own, and annotates them ' +
+        'once confirmed: then the controller, or "apply", takes them over. Objects with a controller, and those that Helm ' +
+        'would delete, are refused.',
+    )
+    .addOption(new DryRunOption())
+    .option('-y, --yes', 'do not ask, as on a terminal; needed where there is none')
+    .action(lazily(async () => (await import('./adopt.js')).runAdopt));
+  return withOptions(
+    command,
+    ...[namespaceOption(OF_CONTEXT), CONFIG, KINDS, policyOption('that of the installed operator')],
+    operatorOption(`where the controller runs (default: where it is installed, else ${DEFAULT_NAMESPACE})`),
     ...CLUSTER,
   );
 }

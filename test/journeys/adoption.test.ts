@@ -1,12 +1,13 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { ADOPT_BY_ANNOTATION, APPLIED_HASH_ANNOTATION } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { deployment, loadBundle, service } from '../support/bundle.js';
+import { configMap, deployment, loadBundle, service } from '../support/bundle.js';
 import { configMaps, deployments, eventually, services } from '../support/cluster.js';
+import { Reconstruct } from '../support/commands.js';
 import type { Subject } from '../support/subject.js';
 import { cluster, journey } from './support/operator.js';
 
-const { kind: bundle } = await loadBundle();
+const { kind: bundle, config } = await loadBundle();
 let bundles: Subject;
 
 beforeAll(async () => {
@@ -242,4 +243,89 @@ describe('a child without owner', () => {
     Object.fromEntries(
       Object.entries(labels).map(([name, value]) => [name, value === 'orphan' ? 'copy' : (value as string)]),
     );
+});
+
+describe('reconstruct adopt', () => {
+  const objects = (name: string): object[] => [
+    configMap(name, { a: '1' }),
+    service(name, [{ ...http, port: 80 }]),
+  ];
+  const cr = (name: string): object => ({
+    ...{
+      apiVersion: bundle.type.apiVersion,
+      kind: 'Bundle',
+      metadata: { name, namespace: bundles.namespace },
+    },
+    spec: { objects: objects(name) },
+  });
+  const offerOf = async (type: typeof services, name: string): Promise<string | undefined> =>
+    (await cluster.get(bundles.childPlace(type, name))).metadata.annotations?.[ADOPT_BY_ANNOTATION];
+  const adopter = (): Reconstruct =>
+    new Reconstruct('adopt', cluster.sandbox.kubeconfig('admin'), [
+      '--config',
+      config,
+      '-n',
+      bundles.namespace,
+    ]);
+
+  test('shows what would change, and hands over what it is told to, for one that is live or in a file', async () => {
+    await kubectl(configMap('live', { a: '0', b: '2' }), 'create', '-f', '-');
+    await kubectl(service('live', [{ port: 8080, protocol: 'TCP', targetPort: 80 }]), 'create', '-f', '-');
+    await bundles.create('live', { objects: objects('live') });
+    await bundles.condition('live', { type: 'Stalled', status: 'True', reason: 'OwnershipConflict' });
+
+    const asked = await adopter().run('bundle', 'live');
+    expect(asked).toMatchObject({ code: 2, stdout: '' });
+    expect(asked.stderr).toContain('there is no terminal: add --yes, or --dry-run');
+    const shown = await adopter().run('bundle/live', '--dry-run');
+    expect(shown).toMatchObject({ code: 0, stderr: '' });
+    expect(shown.stdout).toContain('  .data.a is taken from kubectl-create\n');
+    expect(shown.stdout).toContain('  .data.b is dropped, which is set by kubectl-create\n');
+    expect(shown.stdout).toContain('.spec.ports[port=8080,protocol="TCP"] is dropped');
+    expect(await offerOf(services, 'live')).toBeUndefined();
+
+    const { code, stdout } = await adopter().run('bundle', 'live', '--yes');
+    expect(code).toBe(0);
+    expect(stdout).toContain(`ConfigMap ${bundles.namespace}/live handed over to Bundle/live\n`);
+    await bundles.condition('live', { type: 'Ready', status: 'True' });
+    expect(await cluster.get(bundles.childPlace(configMaps, 'live'))).toMatchObject({ data: { a: '1' } });
+
+    await kubectl(configMap('filed', { b: '2' }), 'create', '-f', '-');
+    expect(await adopter().of([cr('filed')], '--yes')).toMatchObject({ code: 0 });
+    expect(await offerOf(configMaps, 'filed')).toBe('Bundle/filed');
+    expect(await adopter().of([cr('filed')], '--yes')).toMatchObject({ code: 0 });
+  });
+
+  const helm = { 'meta.helm.sh/release-name': 'shop', 'meta.helm.sh/release-namespace': 'web' };
+  test.for([
+    { what: 'has a controller', name: 'owned', why: 'is controlled by Bundle owner' },
+    {
+      what: 'Helm would delete',
+      name: 'released',
+      metadata: { annotations: helm },
+      why: 'belongs to the Helm release web/shop, which would delete it',
+    },
+    {
+      what: 'is promised to another',
+      name: 'promised',
+      metadata: { annotations: { [ADOPT_BY_ANNOTATION]: 'Bundle/other' } },
+      why: 'is handed over to Bundle/other already',
+    },
+  ])('refuses an object that $what, and hands over nothing', async ({ name, metadata, why }) => {
+    const [map, made] = objects(name) as [AnyObject, AnyObject];
+    await kubectl(map, 'create', '-f', '-');
+    if (metadata) await kubectl({ ...made, metadata: { name, ...metadata } }, 'create', '-f', '-');
+    else {
+      await bundles.create('owner', { objects: [made] });
+      await bundles.condition('owner', { type: 'Ready', status: 'True' });
+    }
+
+    const { code, stderr } = await adopter().of([cr(name)], '--yes');
+
+    expect(code).toBe(3);
+    expect(stderr).toContain(`Service ${bundles.namespace}/${name} `);
+    expect(stderr).toContain(why);
+    expect(stderr).toContain('Nothing was handed over');
+    expect(await offerOf(configMaps, name)).toBeUndefined();
+  });
 });

@@ -1,0 +1,193 @@
+import { existsSync } from 'node:fs';
+import { storedVersion } from '../contract/crd.js';
+import type { Kind } from '../contract/kind.js';
+import { ADOPT_BY_ANNOTATION } from '../contract/names.js';
+import { controllerOf, describeRef, objectId, objectKey } from '../contract/object.js';
+import type { AnyObject, ObjectRef } from '../contract/object.js';
+import { groupKind } from '../contract/resource.js';
+import type { ResourceType } from '../contract/resource.js';
+import { ApiError } from '../engine/api-error.js';
+import { Api } from '../engine/api.js';
+import { offerTo } from '../engine/ownership.js';
+import type { GivenResource, ObjectPreview } from '../engine/preview/preview.js';
+import type { Transport } from '../engine/transport.js';
+import { applyDefaults } from '../synth/defaults.js';
+import { render } from '../synth/render.js';
+import { forPerson, withCluster } from './cluster.js';
+import type { SharedOptions } from './commands.js';
+import { loadKinds } from './config.js';
+import { previewKind, readGiven } from './diff/compare.js';
+import type { CompareProps } from './diff/compare.js';
+import { textOf } from './diff/text.js';
+import { CliError } from './exit.js';
+import { operatorContext } from './operators.js';
+import { confirmed, paint, plain, print, printError, warn } from './output.js';
+import { policyOf, policyParser } from './policy-file.js';
+import { noSuchResource, targetsOf } from './targets.js';
+import type { KindTarget } from './targets.js';
+import { lister } from './tree/model.js';
+
+interface AdoptOptions extends SharedOptions {
+  readonly filename?: readonly string[];
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+}
+
+type PreviewOptions = Pick<CompareProps, 'transport' | 'contextFor' | 'warn'>;
+
+/** An object that is handed over, and to which custom resource. */
+interface Adoption {
+  readonly type: ResourceType;
+  readonly uid: string | undefined;
+  readonly offer: string;
+  readonly preview: ObjectPreview;
+}
+
+/** `reconstruct adopt`: hands the existing objects that custom resources render over to them. */
+export async function runAdopt(words: readonly string[], options: AdoptOptions): Promise<void> {
+  const { filename = [], recursive = false, dryRun = false, yes = false, operatorNamespace } = options;
+  const sources = [...words, ...filename];
+  const [first] = sources;
+  if (first === undefined)
+    throw new CliError(
+      'adopt for which custom resource? Name it, as in "adopt appsvc web", or give files',
+      2,
+    );
+  if (!dryRun && !yes && !process.stdin.isTTY)
+    throw new CliError(
+      'adopt asks before it hands anything over, and there is no terminal: add --yes, or --dry-run to see what would change',
+      2,
+    );
+  const kinds = await loadKinds(options);
+  const isFile = filename.length > 0 || first === '-' || existsSync(first);
+  const targets = isFile ? [] : targetsOf(words, kinds);
+  if (targets.some(({ name }) => name === undefined))
+    throw new CliError(`${words.join(' ')}: name the custom resources, as in "adopt ${first} web"`, 2);
+  const policy = await policyOf(options);
+  await withCluster(options, async (cluster, { transport, namespace: own }) => {
+    const contextFor = operatorContext({
+      ...{ cluster, render, warn, note: printError, policy, operatorNamespace },
+      watchNamespaces: undefined,
+      flags: {},
+      parsePolicy: async (name, text) => (await policyParser(options))(name, text),
+    });
+    const props = { transport, contextFor, warn };
+    const namespace = options.namespace ?? own;
+    const api = new Api(transport);
+    const given = isFile
+      ? await readGiven({ ...props, sources, kinds, recursive, namespace })
+      : await Promise.all(targets.map((target) => liveResource(target, namespace, api)));
+    const all: Adoption[] = [];
+    const refused: string[] = [];
+    for (const one of given) {
+      const found = await adoptionsOf('input' in one ? one.input.kind : one.kind, one, props);
+      all.push(...found.adoptions);
+      refused.push(...found.refused);
+    }
+    if (refused.length > 0) throw new CliError([...refused, 'Nothing was handed over'], 3);
+    if (all.length === 0) {
+      printError('nothing to adopt: what they render is theirs already, or not there');
+      return;
+    }
+    await print(textOf({ objects: all.map(({ preview }) => preview), explanations: [] }, paint));
+    if (dryRun) return;
+    const count = `${all.length} ${all.length === 1 ? 'object' : 'objects'}`;
+    if (!yes && !(await confirmed(`Hand over ${count}?`))) throw new CliError('Nothing was handed over', 2);
+    for (const { type, uid, offer, preview } of all) {
+      const { namespace: inside, name } = preview.ref;
+      const metadata = { uid, annotations: { [ADOPT_BY_ANNOTATION]: offer } };
+      await api.mergePatch(type, objectKey(inside, name), { metadata });
+      await print(`${plain(describeRef(preview.ref))} handed over to ${offer}\n`);
+    }
+  });
+}
+
+async function liveResource(
+  target: KindTarget,
+  asked: string,
+  api: Api,
+): Promise<GivenResource & { readonly kind: Kind }> {
+  const { kind, name = '' } = target;
+  const namespace = kind.type.namespaced ? asked : undefined;
+  try {
+    const before = await api.get(kind.type, objectKey(namespace, name));
+    const { openAPIV3Schema } = storedVersion(kind.crd).schema;
+    return { kind, before, after: applyDefaults(before, openAPIV3Schema) as AnyObject };
+  } catch (error) {
+    if (!(error instanceof ApiError) || !error.objectIsGone) throw error;
+    throw await noSuchResource(target, namespace, lister(api));
+  }
+}
+
+/** Finds the objects that stand in the way of a custom resource, and what would become of each as one that is handed over. */
+async function adoptionsOf(
+  kind: Kind,
+  given: GivenResource,
+  props: PreviewOptions,
+): Promise<{ readonly adoptions: readonly Adoption[]; readonly refused: readonly string[] }> {
+  const types = 'each' in kind.rendering ? kind.rendering.each.children : [];
+  const offer = offerTo({ kind: kind.type.kind, name: given.after.metadata.name });
+  const { objects } = await previewKind(kind, [given], props, {});
+  const refused: string[] = [];
+  const waiting = new Map<string, Omit<Adoption, 'preview'>>();
+  for (const { ref, error } of objects) {
+    const type = types.find((each) => groupKind(each) === groupKind(ref));
+    if (error?.reason !== 'OwnershipConflict' || !type) continue;
+    const live = await new Api(props.transport).get(type, objectKey(ref.namespace, ref.name));
+    const why = controllerOf(live) ? forPerson(error.message) : refusal(live, ref, offer);
+    if (why === undefined) waiting.set(objectId(ref), { type, uid: live.metadata.uid, offer });
+    else refused.push(why);
+  }
+  const uids = new Set([...waiting.values()].map(({ uid }) => uid));
+  const transport = offering(props.transport, offer, uids);
+  const then =
+    refused.length > 0 ? [] : (await previewKind(kind, [given], { ...props, transport }, {})).objects;
+  return {
+    adoptions: then.flatMap((preview) => {
+      const adoption = waiting.get(objectId(preview.ref));
+      return adoption ? [{ ...adoption, preview }] : [];
+    }),
+    refused: [...refused, ...then.flatMap(({ error }) => (error ? [forPerson(error.message)] : []))],
+  };
+}
+
+/** Returns why an object without a controller isn't handed over. */
+function refusal(
+  { metadata: { annotations = {}, namespace } }: AnyObject,
+  ref: ObjectRef,
+  offer: string,
+): string | undefined {
+  const what = describeRef(ref);
+  const offered = annotations[ADOPT_BY_ANNOTATION] ?? offer;
+  if (offered !== offer)
+    return `${what} is handed over to ${offered} already; remove its annotation ${ADOPT_BY_ANNOTATION} first`;
+  const release = annotations['meta.helm.sh/release-name'];
+  if (release === undefined || annotations['helm.sh/resource-policy'] === 'keep') return undefined;
+  const inside = annotations['meta.helm.sh/release-namespace'] ?? namespace;
+  return (
+    `${what} belongs to the Helm release ${objectKey(inside, release)}, which would delete it with its uninstallation: ` +
+    'add the annotation helm.sh/resource-policy: keep to it in the chart, and upgrade the release; then give the command again'
+  );
+}
+
+/** Returns a transport to an API server on which objects are annotated as handed over. */
+function offering(wire: Transport, offer: string, uids: ReadonlySet<string | undefined>): Transport {
+  const marked = (object: AnyObject): AnyObject => {
+    const { metadata } = object as Partial<AnyObject>;
+    if (metadata?.uid === undefined || !uids.has(metadata.uid)) return object;
+    const annotations = { ...metadata.annotations, [ADOPT_BY_ANNOTATION]: offer };
+    return { ...object, metadata: { ...metadata, annotations } };
+  };
+  return {
+    host: wire.host,
+    stream: async (request) => wire.stream(request),
+    close: async () => wire.close(),
+    request: async (request) => {
+      const answer = await wire.request(request);
+      if (answer.status !== 200) return answer;
+      const { items } = answer.body as { readonly items?: readonly AnyObject[] };
+      const body = answer.body as AnyObject;
+      return { ...answer, body: items ? { ...body, items: items.map(marked) } : marked(body) };
+    },
+  };
+}
