@@ -10,7 +10,15 @@ import type { AnyObject, ObjectRef } from '../contract/object.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { Api, Applied } from './api.js';
 import { ApiError, classify } from './api-error.js';
-import { Fights, isSameApply, Refusals, saysNothing, taskOf, withUid } from './apply-state.js';
+import {
+  Fights,
+  isSameApply,
+  Refusals,
+  saysNothing,
+  taskOf,
+  withoutContent,
+  withUid,
+} from './apply-state.js';
 import type { Refused, LastApply, LastApplies, Task } from './apply-state.js';
 import type { Clock } from './clock.js';
 import { deleteObject, refresh } from './delete.js';
@@ -300,20 +308,26 @@ export class Applier {
   /**
    * Sends the apply by which an object is taken over, once what its former managers wrote is recorded as ours: so it goes
    * where we don't name it. Where the API server refuses that, as for a field that can't be changed, only the items beside
-   * ours in lists go, whichever writer they are from; and where it refuses that too, nothing goes, as the record says again.
+   * ours in lists go, whichever writer they are from; and where it refuses that too, nothing goes.
    */
   private async adopt({ step, reader }: Task, send: () => Promise<Applied>): Promise<Applied> {
     const { object, fieldManager } = step;
     let live = await refresh(this.props.api, object, reader);
     if (!live) return send();
-    // The API server records what is there with the first apply, where nothing is recorded.
-    if (managedFieldsOf(live).length === 0) live = (await send()).object;
+    // Where nothing is recorded, the first apply has the API server record what is there: one of nothing does.
+    if (managedFieldsOf(live).length === 0) {
+      const nothing = withUid(withoutContent(object), live.metadata.uid);
+      const options = { fieldManager, force: false };
+      live = (await this.props.api.apply(reader.resourceType(object), nothing, options)).object;
+    }
     const before = managedFieldsOf(live);
+    const isOwn = (entry: ManagedFieldsEntry): boolean => isAppliedBy(fieldManager, entry);
     const items = itemsBeside(live, object);
     const records = [
       withContentTaken(live, fieldManager),
       items.length > 0 ? withItemsTaken(live, fieldManager, items) : before,
-      before,
+      // An earlier try may have been cut short.
+      before.some(isOwn) ? before.filter((entry) => !isOwn(entry)) : before,
     ];
     let failure: unknown;
     for (const [tries, record] of records.entries()) {
