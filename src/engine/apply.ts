@@ -148,8 +148,9 @@ export class Applier {
       checkNotTerminating(known.object);
       if (this.isCurrent(task, known)) return this.leaveAsIs(task, known);
       const mode = step.drift ?? this.props.drift ?? 'correct';
-      if (owner && mode !== 'correct' && this.isCorrection(task, known, false))
-        return this.leave(task, known, mode);
+      const isLeft = owner && mode !== 'correct' && this.isCorrection(task, known, false);
+      // An orphan is no drift: until it is taken back, it isn't a child.
+      if (isLeft && controllerOf(known.object)) return this.leave(task, known, mode);
     }
     const refusal = this.refusals.find(applyId(task), refusedOf(task, known));
     if (refusal) throw refusal;
