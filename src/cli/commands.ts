@@ -3,6 +3,8 @@ import { basename, resolve } from 'node:path';
 import { Argument, Command as Commander, InvalidArgumentError, Option } from 'commander';
 import type { ParseOptionsResult } from 'commander';
 import { DRIFT_MODES } from '../contract/controller.js';
+import { messageOf } from '../contract/error.js';
+import { parseLabelSelector } from '../contract/label-selector.js';
 import type { FlagValues, KindFlag } from '../contract/kind.js';
 import { DEFAULT_NAMESPACE, environmentName, INSTALLATION_LABELS } from '../install/names.js';
 import { MONITORING_PARTS } from '../install/props.js';
@@ -379,6 +381,10 @@ function runCommand(): Command {
   const own = [
     workers.argParser(positiveInteger).default(16),
     new Option(
+      '--selector <labels>',
+      'only custom resources with these labels, as in team=shop,tier!=test (default: all)',
+    ).argParser(labelSelector),
+    new Option(
       '--drift <mode>',
       'what others change of our fields is set back, reported, or left without a word',
     )
@@ -588,6 +594,15 @@ function list(value: string, previous: readonly string[] = []): string[] {
   const items = value.split(',').map((item) => item.trim());
   if (items.includes('')) throw new InvalidArgumentError('Write names separated by commas.');
   return [...previous, ...items];
+}
+
+function labelSelector(value: string): string {
+  try {
+    parseLabelSelector(value);
+  } catch (error) {
+    throw new InvalidArgumentError(messageOf(error));
+  }
+  return value;
 }
 
 function namespace(value: string): string {

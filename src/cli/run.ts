@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { DriftMode } from '../contract/controller.js';
-import type { KindContext, Policy, Render } from '../contract/kind.js';
+import type { Kind, KindContext, Policy, Render } from '../contract/kind.js';
 import { Api } from '../engine/api.js';
 import { systemClock } from '../engine/clock.js';
 import { UserCredentials } from '../engine/credentials.js';
@@ -29,6 +29,7 @@ import { packageVersion } from './version.js';
 interface RunOptions extends SharedOptions {
   readonly workers: number;
   readonly drift: DriftMode;
+  readonly selector?: string;
   readonly leaderElect?: boolean;
   readonly leaderElectionNamespace?: string;
   readonly logLevel: LogLevel;
@@ -44,6 +45,8 @@ interface RunOptions extends SharedOptions {
 /** `reconstruct run`: the controller. */
 export async function runController(options: RunOptions): Promise<void> {
   const kinds = await loadKinds(options);
+  const { selector } = options;
+  if (selector !== undefined) checkSelectable(kinds);
   const log = await createLogger({ level: options.logLevel, format: options.logFormat });
   const metrics = new Metrics();
   const { policy: file, watchNamespace } = options;
@@ -67,6 +70,7 @@ export async function runController(options: RunOptions): Promise<void> {
     flags: kindFlagValues(options),
     operatorNamespace: access.namespace,
     ...(watchNamespace && { namespaces: watchNamespace }),
+    ...(selector !== undefined && { selector }),
   };
   const controllersBy = (by: Policy | undefined) =>
     kinds.flatMap((kind) => kind.controllers({ ...context, ...(by && { policy: by[kind.name] }) }));
@@ -104,6 +108,7 @@ export async function runController(options: RunOptions): Promise<void> {
       server: access.cluster.server,
       context: access.context,
       watchNamespaces: watchNamespace ?? 'all',
+      selector,
       policy: file,
       policyDigest: policy?.digest,
       leaderElectionNamespace: election ? election.namespace : undefined,
@@ -120,6 +125,18 @@ export async function runController(options: RunOptions): Promise<void> {
     clearInterval(keepAlive);
     await Promise.all(servers.map((server) => server.close()));
   }
+}
+
+/** What is shared by all custom resources of a kind can't be worked out from some of them. @throws CliError */
+function checkSelectable(kinds: readonly Kind[]): void {
+  const shared = kinds.filter(({ rendering }) => !('each' in rendering)).map(({ name }) => name);
+  if (shared.length === 0) return;
+  const others = kinds.map(({ name }) => name).filter((name) => !shared.includes(name));
+  const remedy = others.length > 0 ? `name the others with --kinds ${others.join()}` : 'leave it out';
+  throw new CliError(
+    `--selector: all custom resources of ${shared.join(' and ')} decide together about what they share; ${remedy}`,
+    2,
+  );
 }
 
 interface Served {

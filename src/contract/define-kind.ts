@@ -172,11 +172,12 @@ export function defineKind<
     );
   // The adapter reads `status` and `handOver` alone, and knows no kind's types.
   const own = props as unknown as OwnFunctions;
-  const controller = (render: Render): Controller => new OwnedChildren(kind, render, own);
+  const controller = (render: Render, selector?: string): Controller =>
+    new OwnedChildren(kind, render, own, selector);
   return {
     ...{ ...kind, controller },
     rendering: { each: kind },
-    controllers: ({ render }) => [controller(render)],
+    controllers: ({ render, selector }) => [controller(render, selector)],
   };
 }
 

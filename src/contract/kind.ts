@@ -99,6 +99,8 @@ export interface KindContext {
   readonly policy?: unknown;
   /** The namespaces that the operator watches. @default - all */
   readonly namespaces?: readonly string[];
+  /** Label selector of the custom resources that the operator looks after. @default - all */
+  readonly selector?: string;
   /** Namespace of the operator itself. @default default */
   readonly operatorNamespace?: string;
 }

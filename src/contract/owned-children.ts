@@ -7,6 +7,8 @@ import { contentHash, controllerOf, describeRef, objectId, objectKey, refOf } fr
 import { driftingRender, unsteadiness } from './deterministic.js';
 import { isGenerated, secretType } from './generated.js';
 import { OperatorError } from './error.js';
+import { parseLabelSelector, selects } from './label-selector.js';
+import type { LabelSelector } from './label-selector.js';
 import type { HandOver, HandOverFunction } from './hand-over.js';
 import type { Render, Rendered, RenderedKind, RenderInputs } from './kind.js';
 import {
@@ -63,6 +65,7 @@ export class OwnedChildren implements Controller {
   readonly kind: string;
   readonly watches: readonly Watch[];
   readonly lookups?: readonly Lookup[];
+  private readonly selected?: LabelSelector;
   /** By key, the last rendering that was accepted, and what it was made of. */
   private readonly renderings = new Map<string, { inputs: string; policy: unknown; hash: string }>();
 
@@ -70,10 +73,14 @@ export class OwnedChildren implements Controller {
     private readonly owning: OwningKind,
     private readonly render: Render,
     private readonly own: OwnFunctions = {},
+    /** Of its custom resources. */
+    selector?: string,
   ) {
     this.name = owning.name;
     this.kind = owning.type.kind;
-    this.watches = watchesFor(owning);
+    const [first, ...others] = watchesFor(owning) as [Watch, ...Watch[]];
+    this.watches = [selector === undefined ? first : { ...first, selector }, ...others];
+    if (selector !== undefined) this.selected = parseLabelSelector(selector);
     if (owning.references) this.lookups = owning.references.lookups;
   }
 
@@ -84,6 +91,8 @@ export class OwnedChildren implements Controller {
       this.renderings.delete(key);
       return NOTHING;
     }
+    // The answer to a write may come after the watch has reported that it isn't selected any more.
+    if (this.selected && !selects(this.selected, cr.metadata.labels ?? {})) return NOTHING;
     const { name, uid = '' } = cr.metadata;
     const owned = (types: readonly ResourceType[]): AnyObject[] =>
       types.flatMap((type) => reader.controlledBy(type, uid)).filter((object) => !isGenerated(object));

@@ -101,6 +101,8 @@ describe('switches and names as other programs have them', () => {
     [['apply', '--wait=maybe', 'a.yaml'], /--wait=maybe: write --wait, --wait=true or --wait=false/],
     [['apply', '--dry-run', '--wait', 'a.yaml'], /cannot be used with/],
     [['run', '--leader-elect=maybe'], /Write true or false/],
+    [['run', '--selector', 'a in b'], /"a in b" selects no labels: write name=value/],
+    [['run', '--drift', 'off'], /Allowed choices are correct, warn, ignore/],
     [['status', '-o', 'xml'], /Allowed choices are text, wide, json, yaml, name/],
     [
       ['install', '--image', 'Team/web:1'],

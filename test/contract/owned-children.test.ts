@@ -461,6 +461,41 @@ describe('OwnedChildren, drift', () => {
   });
 });
 
+describe('OwnedChildren, a selector', () => {
+  const planFor = (selector: string, labels: Record<string, string>): Plan =>
+    new OwnedChildren(KIND, () => [WEB], {}, selector).reconcile(
+      'shop/web',
+      readerOf({ cr: cr({ labels }), children: [object(SERVICE, 'old')] }),
+      NOW,
+    );
+
+  it('is that of the first watch alone', () => {
+    const { watches } = new OwnedChildren(KIND, () => [], {}, 'team=shop');
+    expect(watches.map(({ selector }) => selector)).toEqual(['team=shop', undefined, undefined, undefined]);
+  });
+
+  it.each([
+    ['team=shop', true],
+    ['team == shop, tier!=test', true],
+    ['example.com/stage in (a,b),team', false],
+    ['team notin (a, b),!canary', true],
+    ['!team', false],
+    ['team=', false],
+  ])('%s leaves what it does not select as it is', (selector, isSelected) => {
+    const plan = planFor(selector, { team: 'shop' });
+    expect([plan.apply.length > 0, plan.delete.length > 0, plan.status.length > 0]).toEqual([
+      ...[isSelected, isSelected, isSelected],
+    ]);
+  });
+
+  it.each(['team=shop tier', 'a in b', 'a in (b c)', '-a', '', 'a=b=c', 'a,,b'])(
+    '%j is refused, with the forms that there are',
+    (selector) => {
+      expect(() => planFor(selector, {})).toThrow(/selects no labels: write name=value, name!=value/);
+    },
+  );
+});
+
 describe('OwnedChildren, a construct that is not deterministic', () => {
   let count = 0;
   const unsteady: Render = () => [{ ...WEB, data: (count += 1) }];

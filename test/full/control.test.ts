@@ -133,3 +133,30 @@ test('run --drift holds for all whose annotation says nothing else', async () =>
   expect(await deploymentOf('ignored')).toMatchObject({ replicas: 2 });
   await hasCondition('ignored', { type: 'Drifted' }, false);
 });
+
+test('operators with selectors share a namespace, and a custom resource whose label changes goes over untouched', async () => {
+  const other = 'operator-55';
+  const common = { cluster, kinds: [appService], namespaces: [apps.namespace] };
+  await controller.stop();
+  controller = await start('--selector', 'team in (a, b)');
+  await startController({ ...common, user: other, args: ['--selector', '!team'] });
+  await apps.create('moving', spec);
+  await apps.ready('moving');
+  await settled(cluster, other, { namespace: apps.namespace });
+  const [requests, others] = await Promise.all(
+    [user, other].map((each) => requestsFromNowOn(cluster, each, apps.namespace)),
+  );
+  const before = await cluster.get(apps.childPlace(deployments, 'moving'));
+
+  const from = controller.log.length;
+  await cluster.merge(apps.place('moving'), { metadata: { labels: { team: 'a' } } });
+  await controller.reconciled('moving', from);
+  await settled(cluster, user, { namespace: apps.namespace });
+  expect(await cluster.get(apps.childPlace(deployments, 'moving'))).toEqual(before);
+  expect(written(await requests!())).toEqual([]);
+  await apps.edit('moving', { ...spec, image: 'example.com/web:2' });
+  await apps.asRendered('moving');
+  await kubectl('delete', 'service/moving');
+  await apps.asRendered('moving');
+  expect(written(await others!())).toEqual([]);
+});

@@ -1,4 +1,5 @@
 import type { Condition } from '../../contract/conditions.js';
+import type { LabelSelector } from '../../contract/label-selector.js';
 import type { CustomResource } from '../../contract/object.js';
 
 export type LiveWatcher = CustomResource<JobWatcherSpec, JobWatcherStatus>;
@@ -27,15 +28,6 @@ export interface JobWatcherSpec {
 }
 
 export type DeleteOrSkip = 'Delete' | 'Skip';
-
-export interface LabelSelector {
-  readonly matchLabels?: Readonly<Record<string, string>>;
-  readonly matchExpressions?: readonly {
-    readonly key: string;
-    readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
-    readonly values?: readonly string[];
-  }[];
-}
 
 /** How much one run may delete. */
 export interface Limits {

@@ -1,4 +1,5 @@
 import { messageOf, OperatorError } from '../../contract/error.js';
+import { selects } from '../../contract/label-selector.js';
 import { PAUSED_ANNOTATION } from '../../contract/names.js';
 import { objectKey } from '../../contract/object.js';
 import { pausedBy } from '../../contract/owned-children.js';
@@ -7,7 +8,7 @@ import { compare, pathText } from '../common.js';
 import { durationSeconds } from './duration.js';
 import type { Outcome } from './job.js';
 import type { Settings } from './settings.js';
-import type { JobWatcherSpec, LabelSelector, LiveWatcher } from './spec.js';
+import type { JobWatcherSpec, LiveWatcher } from './spec.js';
 
 /** A JobWatcher that is ready to judge: its spec, of which the durations are seconds and the patterns compiled. */
 export interface Watcher extends Omit<
@@ -166,27 +167,6 @@ function oldestFirst({ metadata: a }: LiveWatcher, { metadata: b }: LiveWatcher)
     compare(a.creationTimestamp ?? '', b.creationTimestamp ?? '') ||
     compare(a.name, b.name) ||
     compare(a.namespace ?? '', b.namespace ?? '')
-  );
-}
-
-/**
- * Reports whether labels match a selector; an empty one matches any.
- * @see
- * https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#resources-that-support-set-based-requirements
- */
-export function selects(
-  { matchLabels = {}, matchExpressions = [] }: LabelSelector,
-  labels: Readonly<Record<string, string>>,
-): boolean {
-  const valueOf = (key: string): string | undefined => (Object.hasOwn(labels, key) ? labels[key] : undefined);
-  return (
-    Object.entries(matchLabels).every(([key, value]) => valueOf(key) === value) &&
-    matchExpressions.every(({ key, operator, values = [] }) => {
-      const value = valueOf(key);
-      if (operator === 'Exists' || operator === 'DoesNotExist')
-        return (value !== undefined) === (operator === 'Exists');
-      return (value !== undefined && values.includes(value)) === (operator === 'In');
-    })
   );
 }
 

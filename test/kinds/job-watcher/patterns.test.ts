@@ -5,9 +5,9 @@ import {
   findsOne,
   MAX_PATTERN_SIZE,
   MAX_WATCHER_SIZE,
-  selects,
 } from '../../../src/kinds/job-watcher/watcher.js';
-import type { LabelSelector } from '../../../src/kinds/job-watcher/spec.js';
+import { selects } from '../../../src/contract/label-selector.js';
+import type { LabelSelector } from '../../../src/contract/label-selector.js';
 import { isListed } from '../../../src/kinds/job-watcher/matching.js';
 
 describe('patterns', () => {
