@@ -65,6 +65,7 @@ export interface KindProps<
   Children extends readonly ChildTypeProps[] = readonly ChildTypeProps[],
   References = unknown,
   Values = unknown,
+  Observes extends boolean = false,
 > {
   /**
    * The CRD, as `defineCrd` makes it, or the YAML file that holds it: `new URL('./crd.yaml', import.meta.url)` for one
@@ -73,7 +74,12 @@ export interface KindProps<
    */
   readonly crd: TypedCrd<Spec, Status> | string | URL;
   /** The construct that renders one custom resource. */
-  readonly construct: KindConstruct<Spec, ReferencesOf<References>, Generated<keyof Values & string>>;
+  readonly construct: KindConstruct<
+    Spec,
+    ReferencesOf<References>,
+    Generated<keyof Values & string>,
+    Observes extends true ? readonly ChildOf<Children[number]>[] : undefined
+  >;
   /**
    * Other objects that the construct reads, by the names of its props' `references`. A change of one renders again; nothing
    * else of their types is read.
@@ -89,6 +95,12 @@ export interface KindProps<
   readonly generated?: Values & Readonly<Record<string, GeneratedValue>>;
   /** Every type that the construct may make. They are watched, owned, corrected and pruned. */
   readonly children: Children;
+  /**
+   * The construct reads its children as `observed` of its props: metadata, status, and what `keep` of their type returns. A
+   * change of that renders again.
+   * @default false
+   */
+  readonly observes?: Observes;
   /** Types that earlier releases made and this one doesn't: they are pruned. @default - none */
   readonly formerChildren?: readonly ResourceTypeProps[];
   /** Objects that others make of the children, and that `status` reads. @default - none */
@@ -136,7 +148,8 @@ export function defineKind<
   const Children extends readonly ChildTypeProps[] = readonly ChildTypeProps[],
   References = unknown,
   Values = unknown,
->(props: KindProps<Spec, Status, Children, References, Values>): OwnedKind {
+  const Observes extends boolean = false,
+>(props: KindProps<Spec, Status, Children, References, Values, Observes>): OwnedKind {
   checkOptions('defineKind', props, OPTIONS, 'takes { crd, construct, children }');
   for (const [list, options] of TYPE_LISTS)
     (props[list] ?? []).forEach((type: object, index) => {
@@ -153,6 +166,7 @@ export function defineKind<
     crd,
     type,
     ...{ ...(references && { references }), ...(generated && { generated }) },
+    ...(props.observes && { observes: true }),
     construct: props.construct as KindConstruct<never>,
     children: props.children.map((type) => ({ ...type, ...resourceType(type) })),
     formerChildren: (props.formerChildren ?? []).map(resourceType),
@@ -283,6 +297,7 @@ const OPTIONS: readonly Option[] = [
   ['children', Array.isArray, TYPES],
   ['references', optional(isMap), `give a map such as { tls: ${A_REFERENCE} }`],
   ['generated', optional(isMap), `give a map such as ${A_VALUE}`],
+  ['observes', optional(isBoolean), 'give true or false'],
   ['formerChildren', optional(Array.isArray), TYPES],
   ['related', optional(Array.isArray), TYPES],
   ['handOver', optional(isFunction), 'give a function'],

@@ -27,18 +27,21 @@ export interface CustomResourceProps<Spec> {
   readonly references?: unknown;
   /** Where the values of the kind's `generated` are. @default - the kind declares none */
   readonly generated?: unknown;
+  /** The children as they are, of a kind that `observes` them; none of them without a cluster. @default - the kind doesn't */
+  readonly observed?: unknown;
 }
 
 /** Policy of the admin, by the name of the kind, e.g. `appservice`; from `--policy`. */
 export type Policy = Readonly<Record<string, unknown>>;
 
 /** A cdk8s construct that builds the objects of one custom resource. It must depend on its props alone. */
-export type KindConstruct<Spec, References = unknown, Values = unknown> = new (
+export type KindConstruct<Spec, References = unknown, Values = unknown, Observed = unknown> = new (
   scope: Construct,
   id: string,
   props: CustomResourceProps<Spec> & {
     readonly references: References;
     readonly generated: Values;
+    readonly observed: Observed;
   },
 ) => Construct;
 
@@ -50,6 +53,8 @@ export interface RenderInputs {
   readonly references?: ReferencedByName;
   /** @default - as before they are made */
   readonly generated?: Generated;
+  /** The children, for a kind that observes them. @default - none is there, or known */
+  readonly observed?: readonly AnyObject[];
 }
 
 /** Objects of one custom resource, in the order of their application. */
@@ -84,6 +89,8 @@ export interface RenderedKind {
   readonly references?: KindReferences;
   /** What is generated for its custom resources. @default - nothing */
   readonly generated?: KindGenerated;
+  /** The construct reads what its children say. @default false */
+  readonly observes?: boolean;
 }
 
 /** Surroundings of a kind's controllers. */

@@ -1,4 +1,4 @@
-import type { ChangeSet } from './change.js';
+import type { Action, ChangeSet } from './change.js';
 import { dateConditions, standardConditions } from './conditions.js';
 import type { Condition, ConditionProps, Readiness } from './conditions.js';
 import { DRIFT_MODES } from './controller.js';
@@ -19,6 +19,7 @@ import {
   statusFieldManager,
 } from './names.js';
 import type { AnyObject, CustomResource } from './object.js';
+import { observedOf, Settling } from './observed.js';
 import { waitingReadiness, waitOf } from './order.js';
 import { describeThrown } from './origin.js';
 import { keepIdentity, keepStatus } from './projections.js';
@@ -56,6 +57,9 @@ const UNFINISHED = {
   failure: undefined,
 };
 
+/** What a plan may have changed of what its construct reads. */
+const WRITTEN: ReadonlySet<Action> = new Set(['created', 'configured', 'corrected', 'recreated', 'deleted']);
+
 /** So many custom resources are rendered twice before anything is created: an author sees at once what isn't deterministic. */
 const CHECKED_BEFORE_CREATION = 100;
 
@@ -68,6 +72,8 @@ export class OwnedChildren implements Controller {
   private readonly selected?: LabelSelector;
   /** By key, the last rendering that was accepted, and what it was made of. */
   private readonly renderings = new Map<string, { inputs: string; policy: unknown; hash: string }>();
+
+  private readonly settling = new Settling();
 
   constructor(
     private readonly owning: OwningKind,
@@ -89,6 +95,7 @@ export class OwnedChildren implements Controller {
     // What is gone or going is cleaned up by the garbage collector, through the owner references.
     if (!cr || cr.metadata.deletionTimestamp) {
       this.renderings.delete(key);
+      this.settling.forget(key);
       return NOTHING;
     }
     // The answer to a write may come after the watch has reported that it isn't selected any more.
@@ -105,17 +112,22 @@ export class OwnedChildren implements Controller {
     const missing = generated?.missing(cr, secret);
     let error: OperatorError | undefined;
     let control: Control = {};
+    const observed = this.owning.observes ? observedOf(children) : undefined;
     try {
       if (cr.metadata.annotations) control = controlOf(cr.metadata.annotations);
       const references = this.owning.references?.resolve(cr, (...query) => reader.find(...query));
       if (this.owning.references && !references)
         return { ...NOTHING, requeueAt: new Date(now.getTime() + UNKNOWN_MILLISECONDS) };
-      const inputs = (references ?? generated) && {
+      const inputs = (references ?? generated ?? observed) && {
         ...(references && { references }),
         ...(generated && { generated: generated.propsOf(cr, secret) }),
+        ...(observed && { observed }),
       };
+      const course = observed && this.courseOf(cr, inputs);
+      if (course) this.settling.require(key, course.edit, course.policy);
       const objects = this.render(this.owning, cr, inputs);
       if (!missing) error = this.unsteadiness(cr, objects, children, inputs);
+      if (course && !missing && !error) this.settling.note(key, course, describeRef(refOf(cr)), objects, now);
       if (!error) [rendered, handedOver] = [objects, handOver(children)];
     } catch (thrown) {
       const bug = { reason: 'RenderFailed', message: describeThrown(thrown), isBug: true, cause: thrown };
@@ -190,14 +202,17 @@ export class OwnedChildren implements Controller {
           : []),
       ],
       requeueAt: (changes) => computed(changes).requeueAt,
-      // What is to be handed over may depend on what was created.
-      ...((this.own.handOver ?? generate) &&
+      // What is to be handed over, or is rendered next, may depend on what was created.
+      ...((this.own.handOver ?? generate ?? observed) &&
         !isPaused && {
           again: (changes) =>
             generate
               ? changes.some(({ action }) => action === 'created' || action === 'configured')
-              : changes.some(({ action }) => action === 'created' || action === 'recreated') &&
-                handOver(owned(this.owning.children)).length > 0,
+              : (changes.some(({ action }) => action === 'created' || action === 'recreated') &&
+                  handOver(owned(this.owning.children)).length > 0) ||
+                (observed !== undefined &&
+                  changes.some(({ action }) => WRITTEN.has(action)) &&
+                  contentHash(observed) !== contentHash(observedOf(owned(this.owning.children)))),
         }),
       ...(error && { error }),
       statusError: (changes) => computed(changes).error,
@@ -237,6 +252,13 @@ export class OwnedChildren implements Controller {
     if (error ?? isKnown) return error ?? driftingRender(owner);
     this.renderings.set(key, { inputs, policy, hash });
     return undefined;
+  }
+
+  /** Returns what renderings have in common that differ by what children say alone. */
+  private courseOf({ metadata, spec }: LiveResource, inputs: RenderInputs = {}) {
+    const { observed, ...others } = inputs;
+    const edit = `${metadata.uid} ${contentHash(spec ?? {})} ${contentHash(others)}`;
+    return { edit, policy: this.render.policyInForce?.() };
   }
 
   private isRecreated(object: AnyObject): boolean {

@@ -1,6 +1,7 @@
 import type { CustomResourceDefinition } from './crd.js';
 import type { Generated } from './generated.js';
 import type { CustomResourceProps } from './kind.js';
+import type { ChildOf } from './kubernetes-types.js';
 import type { ReferencesOf } from './references.js';
 
 declare const TYPES: unique symbol;
@@ -33,11 +34,15 @@ export type StatusOf<Source> = Source extends TypedCrd<unknown, infer Status> ? 
 /**
  * The props of the construct that renders a custom resource: `constructor(scope, id, { metadata, spec }: PropsOf<typeof crd>)`;
  * with references, `PropsOf<typeof crd, typeof references>`; with generated values,
- * `PropsOf<typeof crd, typeof references, typeof generated>`, or `PropsOf<typeof crd, unknown, typeof generated>`.
+ * `PropsOf<typeof crd, typeof references, typeof generated>`, or `PropsOf<typeof crd, unknown, typeof generated>`; with what its
+ * children say, `PropsOf<typeof crd, unknown, unknown, typeof children>`.
  */
-export type PropsOf<Source, References = unknown, Values = unknown> = CustomResourceProps<SpecOf<Source>> &
+export type PropsOf<Source, References = unknown, Values = unknown, Children = unknown> = CustomResourceProps<
+  SpecOf<Source>
+> &
   (unknown extends References ? unknown : { readonly references: ReferencesOf<References> }) &
-  (unknown extends Values ? unknown : { readonly generated: Generated<keyof Values & string> });
+  (unknown extends Values ? unknown : { readonly generated: Generated<keyof Values & string> }) &
+  (Children extends readonly (infer Child)[] ? { readonly observed: readonly ChildOf<Child>[] } : unknown);
 
 /** Enums of a generated class are their values, its unions what they hold, and its dates text. */
 type OnTheWire<Type> = 0 extends 1 & Type

@@ -35,16 +35,17 @@ function isObject(value: unknown): value is AnyObject {
 export function offlineInputs(
   { references }: RenderedKind,
   cr: CustomResource,
-  { policy, references: objects = [] }: OfflineInputs,
+  { policy, observed, references: objects = [] }: OfflineInputs,
 ): RenderInputs {
   return {
     ...(policy && { policy }),
+    ...(observed && { observed }),
     ...(references && { references: references.resolve(cr, findAmong(objects), true) ?? {} }),
   };
 }
 
 /** What a custom resource is rendered from where there is no cluster. */
-export interface OfflineInputs extends Pick<RenderInputs, 'policy'> {
+export interface OfflineInputs extends Pick<RenderInputs, 'policy' | 'observed'> {
   /** Objects that it may refer to; one without a namespace is in whatever namespace is asked for. @default - none */
   readonly references?: readonly AnyObject[];
 }

@@ -169,7 +169,7 @@ function ownerOf({ type: { kind } }: RenderedKind, cr: CustomResource): string {
 function synthesize(
   kind: RenderedKind,
   cr: CustomResource,
-  { policy, references, generated = kind.generated?.propsOf(cr) }: RenderInputs = {},
+  { policy, references, generated = kind.generated?.propsOf(cr), observed = [] }: RenderInputs = {},
   resolver: IResolver,
 ): { readonly objects: AnyObject[]; readonly before?: ReadonlyMap<number, readonly number[]> } {
   const { name, namespace } = cr.metadata;
@@ -188,6 +188,7 @@ function synthesize(
     ...(section !== undefined && { policy: section }),
     references,
     ...(generated && { generated }),
+    ...(kind.observes && { observed }),
   };
   new kind.construct(chart, name, props as ConstructorParameters<typeof kind.construct>[2]);
   const manifests: unknown[] = chart.toJson();
@@ -198,9 +199,9 @@ function synthesize(
     );
   }
   const objects = manifests.map(inOrder);
-  return nodes.some(({ node }) => node.dependencies.length > 0)
-    ? { objects, before: dependenciesOf(chart) }
-    : { objects };
+  for (const { node } of nodes)
+    if (node.dependencies.length > 0) return { objects, before: dependenciesOf(chart) };
+  return { objects };
 }
 
 /** Returns by the place of each object in the chart those of what comes before it, of which cdk8s has noted the nearest. */

@@ -68,12 +68,14 @@ export function renderAll(
   const problems: Remark[] = [];
   const notes: Remark[] = [];
   const together = new Map<Kind, CustomResourceInput[]>();
+  const observing = new Set<string>();
   for (const input of inputs) {
     const { kind, cr, document } = input;
     if (!('each' in kind.rendering)) {
       together.set(kind, [...(together.get(kind) ?? []), input]);
       continue;
     }
+    if (kind.rendering.each.observes) observing.add(kind.type.kind);
     try {
       const objects = render(kind.rendering.each, cr, offlineInputs(kind.rendering.each, cr, options));
       written({ name: fileName(kind.type, cr), of: input, objects });
@@ -87,6 +89,10 @@ export function renderAll(
       const path = error instanceof OperatorError ? error.path : [];
       problems.push({ document, path, message: offlineMessage(error) });
     }
+  }
+  for (const name of observing) {
+    const message = `${name}: what depends on the status of its children is pending; it is rendered as if there were none yet`;
+    notes.push({ path: [], message });
   }
   for (const [kind, ofKind] of together) {
     try {

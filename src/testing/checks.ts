@@ -6,6 +6,7 @@ import type { RenderedKind } from '../contract/kind.js';
 import { APPLIED_HASH_ANNOTATION, isHashAnnotation } from '../contract/names.js';
 import { contentHash, controllerOf, describeRef, objectId, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
+import { observedOf } from '../contract/observed.js';
 import { groupKind, resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
 import { describePath, driftOf, managedFieldsOf } from '../engine/managed-fields.js';
@@ -543,8 +544,9 @@ async function madeOf(
 ): Promise<readonly [expected: unknown, found: unknown]> {
   const cr = await trial.get();
   try {
-    const objects = renderOne(each, cr, offlineInputs(each, cr, { references: live }));
     const own = await trial.objects();
+    const inputs = offlineInputs(each, cr, { references: live, observed: observedOf(own) });
+    const objects = renderOne(each, cr, inputs);
     const hashOf = ({ metadata }: AnyObject): unknown => metadata.annotations?.[APPLIED_HASH_ANNOTATION];
     return [
       Object.fromEntries(objects.map((object) => [objectId(object), contentHash(object)])),

@@ -23,7 +23,7 @@ import type { Sample, Swept } from './trial.js';
  * **Guarantees.** The custom resource is judged by its CRD and gets its defaults, as the API server would do it. The same
  * custom resource gives the same objects, in the same order, with the members of their maps sorted.
  *
- * @param around the policy of the admin, and the objects that the custom resource refers to
+ * @param around the policy of the admin, the objects that the custom resource refers to, and the children that it observes
  *
  * **Errors.** `InvalidInput` with each mistake in the custom resource; those of the renderer; `InvalidInput` too for a
  * kind that renders several custom resources together.

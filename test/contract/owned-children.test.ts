@@ -381,6 +381,87 @@ describe('OwnedChildren, an object that waits for another', () => {
   });
 });
 
+describe('OwnedChildren, a construct that observes its children', () => {
+  const ip = (value: string) => ({ loadBalancer: { ingress: [{ ip: value }] } });
+  const service = (address: string, meta: Meta = {}): AnyObject => ({
+    ...object(SERVICE, 'web', {
+      uid: 's',
+      resourceVersion: '7',
+      ownerReferences: [OWNER],
+      generation: 2,
+      ...meta,
+    }),
+    status: ip(address),
+  });
+  const seen: unknown[] = [];
+  const render: Render = (_, __, inputs) => {
+    seen.push(inputs?.observed);
+    return [{ ...WEB, data: inputs?.observed?.map(({ status }) => status) }];
+  };
+  const kind = { observes: true };
+  const planOf = (one: OwnedChildren, children: readonly AnyObject[], now = NOW, own = cr()): Plan =>
+    one.reconcile('shop/web', readerOf({ children, cr: own }), now);
+
+  it('gives it identity, generation and status, in a fixed order, and nothing to a kind that does not ask for it', () => {
+    const one = controller({ render, kind });
+    const other = object(DEPLOYMENT, 'web', { uid: 'd' });
+    planOf(one, [service('192.0.2.1'), other]);
+    expect(seen.at(-1)).toEqual([
+      object(DEPLOYMENT, 'web'),
+      { ...object(SERVICE, 'web', { generation: 2 }), status: ip('192.0.2.1') },
+    ]);
+    planOf(controller({ render }), [service('192.0.2.1')]);
+    expect(seen.at(-1)).toBeUndefined();
+  });
+
+  it('renders again when that differs, and at once where the plan itself has changed it', () => {
+    const one = controller({ render, kind });
+    const dataOf = (plan: Plan) => plan.apply[0]?.object.data;
+    expect(dataOf(planOf(one, [service('192.0.2.1')]))).toEqual([ip('192.0.2.1')]);
+    expect(dataOf(planOf(one, [service('192.0.2.2')]))).toEqual([ip('192.0.2.2')]);
+    const children = [service('192.0.2.2')];
+    const plan = planOf(one, children);
+    const configured: ChangeSet = [{ ref: REF, action: 'configured' }];
+    expect(plan.again?.(configured)).toBe(false);
+    children[0] = service('192.0.2.3');
+    expect(plan.again?.([{ ref: REF, action: 'unchanged' }])).toBe(false);
+    expect(plan.again?.(configured)).toBe(true);
+  });
+
+  it.each([
+    ['swings', 45, (turn: number) => String(turn % 2)],
+    ['counts', 301, String],
+  ])('stalls one that %s, until it is edited', (_, most, address) => {
+    const one = controller({ render, kind });
+    const at = (turn: number) => new Date(NOW.getTime() + turn);
+    let turn = 0;
+    let plan = planOf(one, [service(address(0))], at(0));
+    while (!plan.error && turn < most) plan = planOf(one, [service(address(++turn))], at(turn));
+    expect(plan).toMatchObject({
+      apply: [],
+      delete: [],
+      error: { reason: 'NeverSettles', retry: 'onChange' },
+    });
+    expect(plan.error?.message).toMatch(
+      /^Widget shop\/web was rendered \d+ times .* another Service shop\/web: /,
+    );
+    expect(planOf(one, [service('still')], at(600_000)).error?.reason).toBe('NeverSettles');
+    expect(planOf(one, [service('x')], at(600_000), { ...cr(), spec: { a: 1 } }).error).toBeUndefined();
+  });
+
+  it.each([
+    ['changes slowly', 30_000, (turn: number) => String(turn % 2)],
+    ['follows a large rollout', 500, String],
+    ['goes on and off a few times', 10, (turn: number) => String(turn < 20 ? turn % 2 : 0)],
+  ])('lets one be that %s', (_, milliseconds, address) => {
+    const one = controller({ render, kind });
+    for (let turn = 0; turn < 100; turn++) {
+      const now = new Date(NOW.getTime() + turn * milliseconds);
+      expect(planOf(one, [service(address(turn))], now).error).toBeUndefined();
+    }
+  });
+});
+
 describe('OwnedChildren, events', () => {
   const known = (type: string, message: string, status = 'True') => [{ type, status, message }];
   const contested = failing('backoff', 'FieldContested');

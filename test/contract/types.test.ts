@@ -176,6 +176,28 @@ describe('the types of a class that cdk8s import has generated', () => {
   });
 });
 
+describe('the types of what is observed', () => {
+  const children = [{ apiVersion: 'v1', kind: 'Service' }] as const;
+
+  class Guestbook extends Construct {
+    constructor(
+      scope: Construct,
+      id: string,
+      { observed }: PropsOf<typeof crd, unknown, unknown, typeof children>,
+    ) {
+      super(scope, id);
+      expectTypeOf(observed[0]?.kind).toEqualTypeOf<'Service' | undefined>();
+      expectTypeOf(observed[0]?.status?.loadBalancer?.ingress?.[0]?.ip).toEqualTypeOf<string | undefined>();
+    }
+  }
+
+  it('are those of the children, where the kind says so', () => {
+    defineKind({ crd, construct: Guestbook, children, observes: true });
+    // @ts-expect-error The kind doesn't observe them.
+    defineKind({ crd, construct: Guestbook, children });
+  });
+});
+
 describe('the types of references', () => {
   const references = {
     tls: { apiVersion: 'v1', kind: 'Secret', name: (cr) => cr.spec.image },

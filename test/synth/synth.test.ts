@@ -4,10 +4,13 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import type { OwnedKind } from '../../src/contract/kind.js';
+import type { AnyObject } from '../../src/contract/object.js';
 import { manifestText } from '../../src/synth/output.js';
 import { InputError } from '../../src/synth/problem.js';
 import { synth } from '../../src/synth/synth.js';
 import type { SynthOptions } from '../../src/synth/synth.js';
+import { render as renderForTest } from '../../src/testing/render.js';
+import { loadKind } from '../support/bundle.js';
 import { folderWith, widgetCrd, widgetKind } from './fixtures.js';
 
 const KINDS: readonly OwnedKind[] = [widgetKind(), widgetKind({ kind: 'Globe', scope: 'Cluster' })];
@@ -267,3 +270,21 @@ test('whatever JSON is written, YAML parsers of both versions read it back', () 
 function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }
+
+test('a kind that observes its children is rendered without them, which is said once', async () => {
+  const { kind } = await loadKind('test/support/kinds/gate.config.mjs');
+  const cr = (name: string): AnyObject => ({
+    ...{ apiVersion: 'test.example.com/v1', kind: 'Gate', metadata: { name, namespace: 'shop' }, spec: {} },
+  });
+  const notes: string[] = [];
+  const sources = [folderWith({ 'a.json': JSON.stringify(cr('a')), 'b.json': JSON.stringify(cr('b')) })];
+  const [first] = await synth({ kinds: [kind], sources, note: (line) => notes.push(line) });
+  expect(first!.text).toContain('address: pending');
+  expect(notes).toEqual([
+    'Gate: what depends on the status of its children is pending; it is rendered as if there were none yet',
+  ]);
+  const status = { loadBalancer: { ingress: [{ ip: '192.0.2.1' }] } };
+  const observed = [{ apiVersion: 'v1', kind: 'Service', metadata: { name: 'a' }, status }];
+  const [, config] = renderForTest(kind, cr('a'), { observed });
+  expect(config).toMatchObject({ data: { address: '192.0.2.1' } });
+});
