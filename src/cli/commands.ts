@@ -384,6 +384,9 @@ function runCommand(): Command {
       '--selector <labels>',
       'only custom resources with these labels, as in team=shop,tier!=test (default: all)',
     ).argParser(labelSelector),
+    new Option('--observe-only [boolean]', 'write nothing, and report what it would do')
+      .argParser(boolean)
+      .conflicts('leaderElect'),
     new Option(
       '--drift <mode>',
       'what others change of our fields is set back, reported, or left without a word',

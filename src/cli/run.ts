@@ -29,6 +29,7 @@ import { packageVersion } from './version.js';
 interface RunOptions extends SharedOptions {
   readonly workers: number;
   readonly drift: DriftMode;
+  readonly observeOnly?: boolean;
   readonly selector?: string;
   readonly leaderElect?: boolean;
   readonly leaderElectionNamespace?: string;
@@ -78,11 +79,13 @@ export async function runController(options: RunOptions): Promise<void> {
     log.warn({ line }, 'credential plugin wrote a line');
   });
   // Of a Pod several replicas are likely, or follow each other while one is rolled out, whatever cluster they work on.
-  const election = (options.leaderElect ?? access.inPod) && {
-    namespace: options.leaderElectionNamespace ?? access.namespace,
-    // A host's name alone would be taken for the same holder after a restart, while its predecessor still writes.
-    identity: `${hostname()}_${randomUUID()}`,
-  };
+  const { observeOnly = false } = options;
+  const election = !observeOnly &&
+    (options.leaderElect ?? access.inPod) && {
+      namespace: options.leaderElectionNamespace ?? access.namespace,
+      // A host's name alone would be taken for the same holder after a restart, while its predecessor still writes.
+      identity: `${hostname()}_${randomUUID()}`,
+    };
   const transport = new UndiciTransport(access, `reconstruct/${packageVersion()}`, {
     credentials,
     ...transportOptions(options, ({ outcome, ...request }) => {
@@ -94,6 +97,7 @@ export async function runController(options: RunOptions): Promise<void> {
     ...{ controllers: controllersBy(policy?.current), transport },
     ...{ log, metrics, instance: hostname(), workers: options.workers, drift: options.drift },
     ...(election && { election }),
+    observeOnly,
     ...(watchNamespace && { namespaces: watchNamespace }),
   });
   const servers = await startServers(options, { manager, transport, metrics, log });
@@ -109,6 +113,7 @@ export async function runController(options: RunOptions): Promise<void> {
       context: access.context,
       watchNamespaces: watchNamespace ?? 'all',
       selector,
+      observeOnly,
       policy: file,
       policyDigest: policy?.digest,
       leaderElectionNamespace: election ? election.namespace : undefined,

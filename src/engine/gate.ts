@@ -140,13 +140,14 @@ export class Gate implements Transport {
   ): Promise<T> {
     const { method, lease = false, signal } = req;
     const isWrite = method !== 'GET' && !lease;
+    const isFenced = isWrite && req.query?.dryRun !== 'All';
     if (!lease) await this.acquire(isWrite, signal);
     const { clock, metrics } = this.props;
     const startedAt = clock.monotonic();
     let code: string | undefined = '<error>';
     try {
-      if (isWrite) this.admit();
-      const answer = await send(isWrite ? { ...req, admit: this.admit } : req);
+      if (isFenced) this.admit();
+      const answer = await send(isFenced ? { ...req, admit: this.admit } : req);
       code = String(answer.status);
       // The lease isn't held back, so its answer may come from a server that isn't ready.
       if (!lease && this.outage && !this.outage.isCertain) this.recovered();

@@ -13,6 +13,7 @@ import { StoreReader } from './cache.js';
 import type { Stores } from './cache.js';
 import { carryOut } from './carry-out.js';
 import type { PlanOutcome, Tools } from './carry-out.js';
+import type { Observer } from './preview/observe.js';
 import { ServerTime } from './clock.js';
 import type { Clock, Timer } from './clock.js';
 import { Deletions } from './delete.js';
@@ -27,6 +28,8 @@ export interface RunnerProps {
   readonly controller: Controller;
   readonly stores: Stores;
   readonly tools: Tools;
+  /** Only finds out what plans would do. @default - they are carried out */
+  readonly observer?: Observer;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
@@ -196,7 +199,7 @@ export class Runner {
 
   /** Never rejects, and never loses the key. */
   private async reconcile(key: string, signal: AbortSignal): Promise<PlanOutcome | undefined> {
-    const { controller, clock, metrics, tools } = this.props;
+    const { controller, clock, metrics, tools, observer } = this.props;
     let outcome: PlanOutcome | undefined;
     try {
       const plannedAt = clock.monotonic();
@@ -212,7 +215,10 @@ export class Runner {
         this.log.warn({ ...splitKey(key), milliseconds }, 'planning took long, and held up all other work');
       // While the plan is carried out, what it touches may already change again.
       this.waitFor(key, [...plan.apply, ...plan.delete]);
-      outcome = await carryOut(plan, this.reader.forKey(key), tools, signal, this);
+      const reader = this.reader.forKey(key);
+      outcome = observer
+        ? await observer.observe(plan, reader)
+        : await carryOut(plan, reader, tools, signal, this);
       const seconds = (clock.monotonic() - plannedAt) / 1000;
       metrics.reconcileSeconds.observe({ controller: controller.name }, seconds);
       this.conclude(key, { plan, plannedFor, plannedAt }, outcome);

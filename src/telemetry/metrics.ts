@@ -57,7 +57,7 @@ const METRICS = {
   watchSilenceSeconds:
     'gauge reconstruct_watch_silence_seconds{name} Time since the last event or bookmark of a watch; -1 while no watch of the name is open',
   changes:
-    'counter reconstruct_changes_total{controller,action} Objects by action: created, configured, corrected, recreated, unchanged, deleted, skipped, failed',
+    'counter reconstruct_changes_total{controller,action} Objects by action: created, configured, corrected, drifted, recreated, unchanged, deleted, skipped, failed; with --observe-only would be created and so on',
   applies:
     'counter reconstruct_applies_total{controller,outcome} Apply requests by outcome: created, changed, unchanged, or the reason of the failure',
   drift:

@@ -139,7 +139,7 @@ test('operators with selectors share a namespace, and a custom resource whose la
   const common = { cluster, kinds: [appService], namespaces: [apps.namespace] };
   await controller.stop();
   controller = await start('--selector', 'team in (a, b)');
-  await startController({ ...common, user: other, args: ['--selector', '!team'] });
+  const rest = await startController({ ...common, user: other, args: ['--selector', '!team'] });
   await apps.create('moving', spec);
   await apps.ready('moving');
   await settled(cluster, other, { namespace: apps.namespace });
@@ -159,4 +159,31 @@ test('operators with selectors share a namespace, and a custom resource whose la
   await kubectl('delete', 'service/moving');
   await apps.asRendered('moving');
   expect(written(await others!())).toEqual([]);
+  await rest.stop();
+});
+
+test('run --observe-only reports what it would do, once, and sends nothing but reads and dry runs', async () => {
+  const other = 'operator-56';
+  const common = { cluster, kinds: [appService], namespaces: [apps.namespace] };
+  await controller.stop();
+  await apps.create('observed', spec);
+  const requests = await requestsFromNowOn(cluster, other);
+  const observer = await startController({ ...common, user: other, args: ['--observe-only'] });
+  const would = (action: string, child: string): Promise<unknown> =>
+    observer.logged((line) => line.action === action && line.child === child && line.name === 'observed');
+  await would('created', 'Deployment');
+  await would('created', 'Service');
+
+  controller = await start();
+  await apps.ready('observed');
+  await controller.stop();
+  await kubectl('scale', 'deployment/observed', '--replicas=2');
+  await would('changed', 'Deployment');
+  await apps.edit('observed', { ...spec, image: 'example.com/web:2' });
+  await observer.reconciled('observed', observer.log.length);
+  const created = observer.log.filter(({ action, name }) => action === 'created' && name === 'observed');
+  expect(created.map(({ child }) => child).sort()).toEqual(['Deployment', 'Service']);
+  expect(await observer.stop()).toBe(0);
+  expect(written(await requests())).toEqual([]);
+  expect((await requests()).some(({ uri }) => uri.includes('dryRun=All'))).toBe(true);
 });

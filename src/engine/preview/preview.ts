@@ -8,6 +8,7 @@ import { applySteps } from '../carry-out.js';
 import { holdsDeletionsBack } from '../delete.js';
 import type { Transport } from '../transport.js';
 import { DryRun, visible, withoutPicks, WOULD_DELETE } from './dry-run.js';
+import type { Tried } from './dry-run.js';
 import { keyOf, MOST_ROUNDS, Planning } from './planning.js';
 
 /**
@@ -186,34 +187,21 @@ export class ControllerPreview {
     const handed = new HandedOver(plan.apply);
     const steps = plan.apply.filter(({ object, handOver }) => !handOver && !made.has(objectId(object)));
     // What waits is tried all the same: it follows.
-    const tried = steps.map(({ waitsFor, ...step }) => ({ ...step, object: handed.without(step.object) }));
+    const wanted = steps.map(({ waitsFor, ...step }) => ({ ...step, object: handed.without(step.object) }));
     const { reader, applier } = this.planning;
-    await this.planning.look(tried.map(({ object }) => object));
+    await this.planning.look(wanted.map(({ object }) => object));
     const waits = steps.map(({ waitsFor }) => waitsFor?.()?.ref);
-    const changes = await applySteps(tried, reader, applier);
+    const changes = await applySteps(wanted, reader, applier);
     for (const [index, change] of changes.entries()) {
-      const found = this.previewOf(change, steps[index] as ApplyStep, handed);
+      const step = steps[index] as ApplyStep;
+      const tried = this.dryRun.tried.get(objectId(step.object));
+      const found = previewOf(change, step, handed, tried);
       const waitsFor = waits[index];
       const isHeld = waitsFor && found.action !== 'unchanged' && found.action !== 'failed';
       note(objects, isHeld ? { ...found, waitsFor } : found);
     }
     for (const id of handed.objects.filter((id) => made.has(id))) layOver(objects, id, handed);
     return changes;
-  }
-
-  private previewOf(change: Change, { object }: ApplyStep, handed: HandedOver): ObjectPreview {
-    const { ref, action, error, conflicts: leaves = [] } = change;
-    const base = { ref, takes: [], leaves };
-    if (error?.reason === WOULD_DELETE) return { ...base, action: 'recreated', after: object };
-    if (error) return { ...base, action: 'failed', error };
-    if (action === 'drifted') return { ...base, action: 'unchanged', leaves: leftIn(change) };
-    const tried = this.dryRun.tried.get(objectId(object));
-    if (!tried) return { ...base, action: action === 'skipped' ? 'skipped' : 'unchanged' };
-    const { before, takes, drops } = tried;
-    if (!before) return { ...base, action: 'created', after: handed.laidOver(object) };
-    const after = handed.laidOver(withoutPicks(tried.after, before, object));
-    if (isDeepStrictEqual(visible(before), visible(after))) return { ...base, action: 'unchanged' };
-    return { ...base, action: 'changed', before, after, takes, ...(drops && { drops }) };
   }
 
   /** Takes what was done in the dry run for done, so that the next plan goes on from there. */
@@ -267,6 +255,26 @@ export async function preview(props: PreviewProps): Promise<Preview> {
     explanations: parts.flatMap(({ explanations }) => explanations),
     explainedBefore: parts.flatMap(({ explainedBefore }) => explainedBefore),
   };
+}
+
+/** Returns what an apply would do, by its outcome and its dry run. */
+export function previewOf(
+  change: Change,
+  { object }: ApplyStep,
+  handed: HandedOver,
+  tried: Tried | undefined,
+): ObjectPreview {
+  const { ref, action, error, conflicts: leaves = [] } = change;
+  const base = { ref, takes: [], leaves };
+  if (error?.reason === WOULD_DELETE) return { ...base, action: 'recreated', after: object };
+  if (error) return { ...base, action: 'failed', error };
+  if (action === 'drifted') return { ...base, action: 'unchanged', leaves: leftIn(change) };
+  if (!tried) return { ...base, action: action === 'skipped' ? 'skipped' : 'unchanged' };
+  const { before, takes, drops } = tried;
+  if (!before) return { ...base, action: 'created', after: handed.laidOver(object) };
+  const after = handed.laidOver(withoutPicks(tried.after, before, object));
+  if (isDeepStrictEqual(visible(before), visible(after))) return { ...base, action: 'unchanged' };
+  return { ...base, action: 'changed', before, after, takes, ...(drops && { drops }) };
 }
 
 /** Returns the drift that the drift mode leaves. */

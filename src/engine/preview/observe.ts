@@ -1,0 +1,102 @@
+import type { Change } from '../../contract/change.js';
+import type { ApplyStep, Plan } from '../../contract/controller.js';
+import { describeRef, objectId, refOf } from '../../contract/object.js';
+import type { ObjectRef } from '../../contract/object.js';
+import { Metrics } from '../../telemetry/metrics.js';
+import type { Logger } from '../../telemetry/logger.js';
+import { Api } from '../api.js';
+import { LastApplies } from '../apply-state.js';
+import { Applier } from '../apply.js';
+import type { ApplierProps } from '../apply.js';
+import type { StoreReader } from '../cache.js';
+import { applySteps } from '../carry-out.js';
+import type { PlanOutcome } from '../carry-out.js';
+import { holdsDeletionsBack } from '../delete.js';
+import { StatusWriter } from '../status.js';
+import type { Transport } from '../transport.js';
+import { DryRun, WOULD_DELETE } from './dry-run.js';
+import { HandedOver, previewOf } from './preview.js';
+
+export interface ObserverProps extends Pick<ApplierProps, 'clock' | 'metrics' | 'drift'> {
+  readonly transport: Transport;
+  readonly log: Logger;
+  /** Names it in metrics. */
+  readonly controller: string;
+}
+
+/** So many objects are remembered; one that is forgotten is reported once more. */
+const REPORTED_LIMIT = 50_000;
+
+/**
+ * Finds out by dry runs what plans would do, logs it and counts it.
+ *
+ * **Guarantees.** Nothing is written, no status and no event either. What would be done to an object is logged once, until it is
+ * something else.
+ *
+ * **Caveats.** Plans go on from what is there, so what would follow from an object that would be created isn't seen.
+ */
+export class Observer {
+  private readonly lastApplies = new LastApplies();
+  /** By object, what would be done. */
+  private readonly reported = new Map<string, string>();
+
+  constructor(private readonly props: ObserverProps) {}
+
+  async observe(plan: Plan, reader: StoreReader): Promise<PlanOutcome> {
+    const { transport, clock, drift } = this.props;
+    const dryRun = new DryRun(transport);
+    const api = new Api(dryRun);
+    const own = { api, clock, lastApplies: this.lastApplies, ...(drift && { drift }) };
+    // What is counted there are writes.
+    const applier = new Applier({ ...own, metrics: new Metrics() });
+    const handed = new HandedOver(plan.apply);
+    const steps = plan.apply.filter(({ handOver }) => !handOver);
+    const tried = steps.map((step) => ({ ...step, object: handed.without(step.object) }));
+    const applied = await applySteps(tried, reader, applier);
+    for (const [index, change] of applied.entries()) {
+      const { object } = steps[index] as ApplyStep;
+      const { action } = previewOf(
+        change,
+        steps[index] as ApplyStep,
+        handed,
+        dryRun.tried.get(objectId(object)),
+      );
+      // A failure is logged where the retry is planned.
+      this.report(change.ref, action === 'failed' ? 'unchanged' : action);
+    }
+    const failures = applied.filter(({ error }) => error?.reason !== WOULD_DELETE);
+    const isHeld = !plan.deleteFirst && holdsDeletionsBack(failures);
+    const deleted = isHeld ? [] : [...plan.delete, ...(plan.sweep?.steps ?? [])];
+    for (const { object } of deleted) this.report(refOf(object), 'deleted');
+    const changes = applied.map(({ ref, error }): Change => {
+      return error && error.reason !== WOULD_DELETE
+        ? { ref, action: 'failed', error }
+        : { ref, action: 'unchanged' };
+    });
+    const statusWriter = new StatusWriter(api, this.lastApplies);
+    for (const step of plan.status)
+      this.report(
+        refOf(step.target),
+        statusWriter.isCurrent(step, changes, reader) ? 'unchanged' : 'changed',
+        'status of ',
+      );
+    return { changes, statusChanges: [] };
+  }
+
+  private report(ref: ObjectRef, action: string, what = ''): void {
+    const id = `${what}${objectId(ref)}`;
+    if (action === 'unchanged' || action === 'skipped') {
+      this.reported.delete(id);
+      return;
+    }
+    if (this.reported.get(id) === action) return;
+    this.reported.set(id, action);
+    // What is gone is not heard of again.
+    const [oldest = ''] = this.reported.keys();
+    if (this.reported.size > REPORTED_LIMIT) this.reported.delete(oldest);
+    const { metrics, log, controller } = this.props;
+    metrics.changes.inc({ controller, action: `would be ${action}` });
+    const { kind: child, namespace, name } = ref;
+    log.info({ child, namespace, name, action }, `${what}${describeRef(ref)} would be ${action}`);
+  }
+}
