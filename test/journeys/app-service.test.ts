@@ -263,17 +263,6 @@ describe('an object of the same name that belongs to another writer', () => {
 
     await apps.condition('promised', { type: 'Stalled', status: 'True', reason: 'OwnershipConflict' });
   });
-
-  test('an object that loses its owner reference is not taken back, and not collected', async () => {
-    await apps.create('released', spec);
-    await apps.ready('released');
-    await cluster.merge(serviceOf('released'), { metadata: { ownerReferences: null } });
-
-    await apps.condition('released', { type: 'Stalled', status: 'True', reason: 'OwnershipConflict' });
-
-    await cluster.delete(serviceOf('released'));
-    await apps.ready('released');
-  });
 });
 
 test('a pod template restarted by kubectl is not rolled back', async () => {

@@ -336,6 +336,7 @@ const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   ...{ init: ['page', '--package', '0.1.0'], synth: ['web.yaml'], fn: [], dev: [], completion: ['bash'] },
   ...{ diff: ['web.yaml', ...CLUSTER], apply: ['web.yaml', ...CLUSTER], status: CLUSTER, version: CLUSTER },
   ...{ run: [...CLUSTER, ...UNSERVED], install: CLUSTER, uninstall: ['--yes', ...CLUSTER] },
+  adopt: ['web.yaml', '--yes', ...CLUSTER],
 };
 
 /** Options of `diff` that exclude files. */
