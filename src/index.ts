@@ -8,6 +8,7 @@
 // A kind of one's own.
 export { defineCrd } from './contract/define-crd.js';
 export type { CelRule, CrdProps, SchemaProperties } from './contract/define-crd.js';
+export type { LibrarySchema } from './contract/library-schemas.js';
 export type { FromSchema, PropsOf, SpecOf, StatusOf, TypedCrd } from './contract/typed-crd.js';
 export type {
   ChildOf,

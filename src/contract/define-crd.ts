@@ -3,12 +3,14 @@ import { schemaBelow } from './crd.js';
 import type { CrdColumn, StructuralSchema } from './crd.js';
 import { checkOptions, isText, listOf, misdefined, optional } from './definition.js';
 import type { Option } from './definition.js';
+import { fromLibrary } from './library-schemas.js';
+import type { LibrarySchema } from './library-schemas.js';
 import { isMap } from './object.js';
 import { guessPlural } from './resource.js';
 import type { FromSchema, FromStatus, TypedCrd } from './typed-crd.js';
 
 /** Names of a kind, and the schema of its custom resources. */
-export interface CrdProps<Spec extends StructuralSchema, Status extends SchemaProperties> {
+export interface CrdProps<Spec extends StructuralSchema | LibrarySchema, Status extends SchemaProperties> {
   /** The group of the API, a domain that is yours: `web.example.com`. */
   readonly group: string;
   /** In PascalCase, singular: `Guestbook`. */
@@ -25,7 +27,7 @@ export interface CrdProps<Spec extends StructuralSchema, Status extends SchemaPr
   readonly scope?: 'Namespaced' | 'Cluster';
   /** Text for `kubectl explain`. */
   readonly description: string;
-  /** The schema of the spec, as in a CRD. */
+  /** The schema of the spec, as in a CRD; or one of zod or TypeBox, as it is. */
   readonly spec: Spec;
   /** The schemas of what the status has beside `observedGeneration` and `conditions`. @default - nothing */
   readonly status?: Status;
@@ -36,7 +38,7 @@ export interface CrdProps<Spec extends StructuralSchema, Status extends SchemaPr
 }
 
 /** Schemas by the names of members. */
-export type SchemaProperties = Readonly<Record<string, StructuralSchema>>;
+export type SchemaProperties = Readonly<Record<string, StructuralSchema | LibrarySchema>>;
 
 /** A rule that the API server holds a custom resource against. @see https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-rules */
 export interface CelRule {
@@ -68,10 +70,11 @@ export interface CelRule {
  * leads nowhere, a default that the schema itself refuses.
  */
 export function defineCrd<
-  const Spec extends StructuralSchema,
+  const Spec extends StructuralSchema | LibrarySchema,
   // eslint-disable-next-line @typescript-eslint/no-generated-empty-object-type -- A status without further members.
   const Status extends SchemaProperties = Record<never, never>,
->(props: CrdProps<Spec, Status>): TypedCrd<FromSchema<Spec>, FromStatus<Status>> {
+>(given: CrdProps<Spec, Status>): TypedCrd<FromSchema<Spec>, FromStatus<Status>> {
+  const props = withoutLibraries(given);
   checkCrdProps(props);
   const { group, kind, version = 'v1', scope = 'Namespaced', description, rules, columns = [] } = props;
   const plural = props.plural ?? guessPlural(kind);
@@ -121,6 +124,23 @@ export function defineCrd<
   };
 }
 
+type PlainProps = CrdProps<StructuralSchema, Readonly<Record<string, StructuralSchema>>>;
+
+/** Whatever else is given is judged afterwards. */
+function withoutLibraries(props: unknown): PlainProps {
+  if (!isMap(props)) return props as PlainProps;
+  const { spec, status } = props;
+  return {
+    ...props,
+    ...(isMap(spec) && { spec: fromLibrary('defineCrd: spec', spec) }),
+    ...(isMap(status) && {
+      status: Object.fromEntries(
+        Object.entries(status).map(([name, each]) => [name, fromLibrary(`defineCrd: status.${name}`, each)]),
+      ),
+    }),
+  } as unknown as PlainProps;
+}
+
 function readyColumn(name: string, member: string, description: string): CrdColumn {
   const jsonPath = `.status.conditions[?(@.type=="Ready")].${member}`;
   return { name, type: 'string', jsonPath, ...(member === 'message' && { priority: 1 }), description };
@@ -163,7 +183,7 @@ const OF_A_RULE = ['rule', 'message', 'messageExpression', 'fieldPath', 'reason'
 );
 
 /** @throws OperatorError `InvalidDefinition` */
-function checkCrdProps(props: CrdProps<StructuralSchema, SchemaProperties>): void {
+function checkCrdProps(props: PlainProps): void {
   const { group, spec, status = {}, rules = [] } = props;
   checkOptions('defineCrd', props, OPTIONS, 'takes { group, kind, description, spec }');
   if (isKubernetesGroup(group))

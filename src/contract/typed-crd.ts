@@ -71,9 +71,15 @@ type MembersOnTheWire<Type> = { readonly [Name in keyof Type]: OnTheWire<Type[Na
  * The type of the values that a structural schema allows, as the API server stores them: what has a default is there.
  * Where the schema says nothing, it is `unknown`. A part that is defined apart needs `as const`.
  */
-export type FromSchema<Schema> = Schema extends { readonly nullable: true }
-  ? NotNull<Schema> | null
-  : NotNull<Schema>;
+export type FromSchema<Schema> = Schema extends {
+  readonly '~standard': { readonly types?: { readonly output: infer Output } | undefined };
+}
+  ? Output
+  : Schema extends { readonly static: infer Static }
+    ? Static
+    : Schema extends { readonly nullable: true }
+      ? NotNull<Schema> | null
+      : NotNull<Schema>;
 
 /** Type of members by their schemas, of which none is required; no member at all where there are none. */
 export type FromStatus<Properties> = [keyof Properties] extends [never]
@@ -84,9 +90,13 @@ type NotNull<Schema> = Schema extends { readonly 'x-kubernetes-int-or-string': t
   ? number | string
   : Schema extends { readonly enum: readonly (infer Value)[] }
     ? Value
-    : Schema extends { readonly type: infer Type }
-      ? OfType<Type, Schema>
-      : unknown;
+    : Schema extends { readonly '~kind': string; readonly const: infer Value }
+      ? Value
+      : Schema extends { readonly '~kind': 'Union'; readonly anyOf: readonly (infer Choice)[] }
+        ? FromSchema<Choice>
+        : Schema extends { readonly type: infer Type }
+          ? OfType<Type, Schema>
+          : unknown;
 
 type OfType<Type, Schema> = Type extends 'string'
   ? string
@@ -120,7 +130,8 @@ type Present<Schema, Properties> =
     }[keyof Properties];
 
 type HasDefault<Schema> = Schema extends { readonly default: infer Default }
-  ? Default extends undefined
+  ? // A method of zod.
+    Default extends undefined | ((...given: never) => unknown)
     ? false
     : true
   : false;

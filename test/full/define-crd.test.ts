@@ -1,5 +1,7 @@
+import { Type } from '@sinclair/typebox';
 import { Construct } from 'constructs';
 import { expect, test } from 'vitest';
+import { z } from 'zod';
 import type { Condition } from '../../src/contract/conditions.js';
 import { defineCrd } from '../../src/contract/define-crd.js';
 import { defineKind } from '../../src/contract/define-kind.js';
@@ -74,3 +76,75 @@ test('the API server takes a CRD of defineCrd whole, and holds custom resources 
   const table = await kubectl(['get', 'gb', '-n', namespace]);
   expect(table.stdout.split('\n')[0]?.split(/ +/)).toEqual(['NAME', 'READY', 'REASON', 'IMAGE', 'AGE']);
 });
+
+test.each([
+  [
+    'zod',
+    z.object({
+      image: z.string().min(1),
+      size: z.int().min(0).default(1),
+      tier: z.union([z.literal('small'), z.literal('large')]).optional(),
+      note: z.string().nullable().optional(),
+      ratio: z.number().gt(0).optional(),
+      labels: z.record(z.string(), z.string()).optional(),
+      raw: z.looseObject({}).optional(),
+    }),
+  ],
+  [
+    'typebox',
+    Type.Object(
+      {
+        image: Type.String({ minLength: 1 }),
+        size: Type.Integer({ minimum: 0, default: 1 }),
+        tier: Type.Optional(Type.Union([Type.Literal('small'), Type.Literal('large')])),
+        note: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+        ratio: Type.Optional(Type.Number({ exclusiveMinimum: 0 })),
+        labels: Type.Optional(Type.Record(Type.String(), Type.String())),
+        raw: Type.Optional(Type.Object({}, { additionalProperties: true })),
+      },
+      { additionalProperties: false },
+    ),
+  ],
+])(
+  'the API server takes a CRD with a schema of %s, and holds custom resources against it',
+  async (from, spec) => {
+    const group = `${from}.example.com`;
+    const made = defineCrd({ group, kind: 'Guestbook', description: 'A guestbook.', spec });
+    const { stderr } = await cluster.sandbox.kubectl(
+      ['apply', '--server-side', '--validate=strict', '-f', '-'],
+      {
+        stdin: JSON.stringify(made),
+      },
+    );
+    expect(stderr).toBe('');
+    await installCrd(cluster, defineKind({ crd: made, construct: Construct, children: [] }));
+
+    const path = `/apis/${group}/v1/namespaces/${await cluster.makeNamespace(from)}/guestbooks`;
+    const create = (given: object) =>
+      cluster.send('POST', path, {
+        body: {
+          apiVersion: `${group}/v1`,
+          kind: 'Guestbook',
+          metadata: { generateName: 'gb-' },
+          spec: given,
+        },
+        query: { fieldValidation: 'Strict' },
+      });
+    const whole = {
+      image: 'a',
+      tier: 'large',
+      note: null,
+      ratio: 0.5,
+      labels: { a: 'b' },
+      raw: { deep: { a: 1 } },
+    };
+    expect((await create(whole)).body).toMatchObject({ spec: { ...whole, size: 1 } });
+    for (const [wrong, message] of [
+      [{ tier: 'large' }, 'spec.image: Required value'],
+      [{ image: 'a', tier: 'other' }, 'supported values: "small", "large"'],
+      [{ image: 'a', ratio: 0 }, 'spec.ratio in body should be greater than 0'],
+      [{ image: 'a', labels: { a: 1 } }, 'spec.labels.a in body must be of type string'],
+    ] as const)
+      expect((await create(wrong)).body.message).toContain(message);
+  },
+);
