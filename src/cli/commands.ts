@@ -204,8 +204,9 @@ function synthCommand(): Command {
       new Option('--stdout', 'write to standard output, also when run by "cdk8s synth"').conflicts('output'),
     )
     .option(
-      '--references <file...>',
-      'files or folders with objects that the custom resources refer to, such as Secrets',
+      '--references <file>',
+      'a file or folder with objects that the custom resources refer to; may be given several times',
+      several,
     )
     .action(onSources(async () => (await import('./synth.js')).runSynth));
   return withOptions(command, namespaceOption(), CONFIG, KINDS, policyOption(), ...kindOptions());

@@ -70,10 +70,21 @@ export async function uninstall(
   await resourcesOf(left.definitions, cluster);
   const found = await cluster.find(namespaceType, namespace);
   const home = found && isOf(namespace, found) ? found : undefined;
-  if (installed.length > 0 || home || left.definitions.length + left.shares.length > 0)
-    return remove(props, installed, home, cluster, report);
-  report(`Nothing is installed in the namespace ${namespace}${await elsewhere(cluster)}`);
-  return new Map();
+  const isAny = installed.length > 0 || home || left.definitions.length + left.shares.length > 0;
+  const gone = isAny ? await remove(props, installed, home, cluster, report) : new Map<string, number>();
+  if (!isAny) report(`Nothing is installed in the namespace ${namespace}${await elsewhere(cluster)}`);
+  if (purge) await reportForeign(kinds, cluster, report);
+  return gone;
+}
+
+/** Says which CRDs of these kinds a purge leaves. */
+async function reportForeign(kinds: readonly Kind[], cluster: Cluster, report: Report): Promise<void> {
+  const names = kinds.map(({ crd }) => crd.metadata.name);
+  for (const crd of await cluster.list(definitionType))
+    if (names.includes(crd.metadata.name) && !isInstalled(crd))
+      report(
+        `${definitionType.kind} ${crd.metadata.name} stays with its custom resources, since it was created by others: delete it yourself where that is meant`,
+      );
 }
 
 /** Names where operators are, if that may be read. */

@@ -1,5 +1,6 @@
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { FlagValues, Policy, Finding, Kind } from '../contract/kind.js';
+import { describeRef, objectId, refOf } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { readCustomResources } from './custom-resource.js';
 import type { ReadOptions, CustomResourceInput } from './custom-resource.js';
@@ -69,6 +70,7 @@ export function renderAll(
   const notes: Remark[] = [];
   const together = new Map<Kind, CustomResourceInput[]>();
   const observing = new Set<string>();
+  const makers = new Map<string, string>();
   for (const input of inputs) {
     const { kind, cr, document } = input;
     if (!('each' in kind.rendering)) {
@@ -78,6 +80,7 @@ export function renderAll(
     if (kind.rendering.each.observes) observing.add(kind.type.kind);
     try {
       const objects = render(kind.rendering.each, cr, offlineInputs(kind.rendering.each, cr, options));
+      refuseTwins(makers, describeRef({ ...refOf(cr), kind: kind.type.kind }), objects);
       written({ name: fileName(kind.type, cr), of: input, objects });
       const { generated } = kind.rendering.each;
       if (generated) {
@@ -104,6 +107,20 @@ export function renderAll(
     }
   }
   return { problems, notes };
+}
+
+/** @throws OperatorError `OwnershipConflict`, as the operator reports it, where another custom resource makes an object too */
+function refuseTwins(makers: Map<string, string>, maker: string, objects: readonly AnyObject[]): void {
+  for (const object of objects) {
+    const id = objectId(object);
+    const other = makers.get(id);
+    if (other !== undefined)
+      throw new OperatorError({
+        reason: 'OwnershipConflict',
+        message: `${maker} makes ${describeRef(refOf(object))}, and so does ${other}: give one of them another name`,
+      });
+    makers.set(id, maker);
+  }
 }
 
 function renderKind(

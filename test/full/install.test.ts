@@ -421,7 +421,9 @@ test('a CRD that was there first is brought up to date, and a purge leaves it an
     spec: { size: 1, image: 'example.com/web:1' },
   });
 
-  await done('uninstall', '--yes', '--purge');
+  const stays = `CustomResourceDefinition ${place.name} stays with its custom resources, since it was created by others`;
+  expect(await done('uninstall', '--yes', '--purge')).toContain(stays);
+  expect(await done('uninstall', '--purge', '--dry-run')).toContain(stays);
   expect(await installed()).toEqual([]);
   expect(await own.cluster.find(appPlace('old'))).toBeDefined();
   expect(await labels()).toEqual({ of: 'theirs' });

@@ -288,3 +288,14 @@ test('a kind that observes its children is rendered without them, which is said 
   const [, config] = renderForTest(kind, cr('a'), { observed });
   expect(config).toMatchObject({ data: { address: '192.0.2.1' } });
 });
+
+test('an object that two custom resources make is refused, as the operator would stall one of them', async () => {
+  const globe = WEB.replace('kind: Widget', 'kind: Globe').replace('  namespace: shop\n', '');
+  const widget = WEB.replace('  namespace: shop\n', '');
+
+  const problems = await problemsOf(synthText(`${widget}---\n${globe}`));
+
+  expect(problems).toEqual([
+    '<stdin>: document 2, line 10: Globe web makes ConfigMap web, and so does Widget web: give one of them another name',
+  ]);
+});

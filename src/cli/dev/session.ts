@@ -84,14 +84,22 @@ async function withControlPlane<T extends ControlPlane>(
       await cluster.stop();
     }
   };
+  endWithReader();
   // A terminal that is closed interrupts too.
   await untilInterrupted(work, ['SIGINT', 'SIGTERM', 'SIGHUP']);
 }
 
+/** A terminal that was closed, or a reader such as `head` that has ended, takes nothing any more: all is removed, as after Ctrl-C. */
+function endWithReader(): void {
+  let hasEnded = false;
+  process.stdout.on('error', () => {
+    if (!hasEnded) process.kill(process.pid, 'SIGTERM');
+    hasEnded = true;
+  });
+}
+
 function openView(): View {
   const { stdout } = process;
-  // A terminal that was closed takes nothing any more, and still everything has to be removed.
-  stdout.on('error', () => undefined);
   const now = (): Date => new Date();
   const write = (text: string): void => void stdout.write(text);
   if (!stdout.isTTY) return lineView(now, write);

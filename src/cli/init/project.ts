@@ -87,7 +87,10 @@ async function addKind(name: string, options: InitOptions): Promise<void> {
   refuseUnless(isNew, CONFIG_FILE, `it has a kind ${type} already`);
   const ofKind = filesBelow(TEMPLATE).filter((path) => path.includes('gizmo'));
   const files = filledTemplate(ofKind, names, children);
-  const places = [`src/${names.file}`, `samples/${names.file}.yaml`, `test/${names.file}`];
+  const sample = `samples/${names.file}.yaml`;
+  // Children have the name of their custom resource, and that of the first kind's sample is taken.
+  files.set(sample, String(files.get(sample)).replace('  name: hello\n', `  name: ${names.file}\n`));
+  const places = [`src/${names.file}`, sample, `test/${names.file}`];
   const taken = places.filter((place) => existsSync(place)).join(', ');
   refuseUnless(taken === '', taken, 'in the way, and nothing is overwritten; give another name, or move it');
   const config = withKind(readFileSync(CONFIG_FILE, 'utf8'), names);
