@@ -60,7 +60,7 @@ test('a controller runs a construct that hangs once for a custom resource, gener
   });
   const render = controllerRender(20, () => now);
   const noPolicy = {};
-  const of = (uid: string, { policy = noPolicy as Policy, generation = 1 } = {}): string =>
+  const of = (uid: string, { policy = noPolicy, generation = 1 } = {}): string =>
     reasonOf(() => {
       const { metadata, ...cr } = widget('web', { image: 'nginx', size: 1 });
       render(kind, { ...cr, metadata: { ...metadata, uid, generation } }, { policy });
