@@ -106,7 +106,9 @@ class Demo {
     if (farewell.length > 0) show.heading('What is left');
     for (const line of farewell) show.plain(line);
     if (code === 0 && farewell.length === 0)
-      show.say('Next: docs/tutorial.md takes an app through its life, docs/your-own-kind.md makes a kind of your own.');
+      show.say(
+        'Next: docs/tutorial.md takes an app through its life, docs/your-own-kind.md makes a kind of your own.',
+      );
   }
 
   async #step<T>(run: () => Promise<T>): Promise<T> {

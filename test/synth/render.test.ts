@@ -2,7 +2,7 @@ import { ApiObject, Chart, JsonPatch, Lazy } from 'cdk8s';
 import { Construct } from 'constructs';
 import { expect, test, vi } from 'vitest';
 import { OperatorError } from '../../src/contract/error.js';
-import type { CustomResourceProps, Policy } from '../../src/contract/kind.js';
+import type { CustomResourceProps } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { controllerRender, inTime, render } from '../../src/synth/render.js';
