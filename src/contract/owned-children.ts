@@ -74,6 +74,7 @@ export class OwnedChildren implements Controller {
   private readonly renderings = new Map<string, { inputs: string; policy: unknown; hash: string }>();
 
   private readonly settling = new Settling();
+  private readonly mayHaveSecrets: boolean;
 
   constructor(
     private readonly owning: OwningKind,
@@ -88,6 +89,8 @@ export class OwnedChildren implements Controller {
     this.watches = [selector === undefined ? first : { ...first, selector }, ...others];
     if (selector !== undefined) this.selected = parseLabelSelector(selector);
     if (owning.references) this.lookups = owning.references.lookups;
+    const types = [...owning.children, ...owning.formerChildren].map(groupKind);
+    this.mayHaveSecrets = types.includes(groupKind(secretType));
   }
 
   reconcile(key: string, reader: Reader, now: Date): Plan {
@@ -101,8 +104,10 @@ export class OwnedChildren implements Controller {
     // The answer to a write may come after the watch has reported that it isn't selected any more.
     if (this.selected && !selects(this.selected, cr.metadata.labels ?? {})) return NOTHING;
     const { name, uid = '' } = cr.metadata;
-    const owned = (types: readonly ResourceType[]): AnyObject[] =>
-      types.flatMap((type) => reader.controlledBy(type, uid)).filter((object) => !isGenerated(object));
+    const owned = (types: readonly ResourceType[]): AnyObject[] => {
+      const all = types.flatMap((type) => reader.controlledBy(type, uid));
+      return this.mayHaveSecrets ? all.filter((object) => !isGenerated(object)) : all;
+    };
     const handOver = (of: readonly AnyObject[]): readonly HandOver[] =>
       this.own.handOver?.({ cr: cr as never, children: of }) ?? [];
     const children = owned(this.owning.children);
