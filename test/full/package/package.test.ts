@@ -95,10 +95,14 @@ test('the manifest has what users need, and nothing that only the repository nee
 });
 
 test('npm would publish it, under its name', () => {
-  const told = execFileSync('npm', ['publish', folder, '--dry-run', '--ignore-scripts'], {
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
+  const told = execFileSync(
+    'npm',
+    ['publish', folder, '--dry-run', '--ignore-scripts', '--loglevel=notice'],
+    {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    },
+  );
   expect(told).toBe(`+ cdk8s-reconstruct@${manifest.version}\n`);
 });
 
@@ -289,7 +293,7 @@ test('the command makes projects that have the package by its name, and what it 
 /** Values of the options that take one, for one command or for all. */
 const VALUES: Readonly<Record<string, string>> = {
   ...{ '--config': 'empty.config.mjs', '--kinds': 'appservice', '--policy': 'policy.yaml' },
-  '--references': 'web.yaml',
+  ...{ '--references': 'web.yaml', '--drift': 'warn' },
   ...{ '--filename': 'web.yaml', '--namespace': 'shop', '--output-dir': 'rendered', '--timeout': '1s' },
   ...{ '--kubeconfig': 'kubeconfig', '--context': 'x', '--as': 'jane', '--as-group': 'a' },
   ...{ '--request-timeout': '5s', '--watch-namespace': 'shop', '--operator-namespace': 'ops' },
@@ -323,6 +327,7 @@ const VALUES: Readonly<Record<string, string>> = {
 /** What an option needs beside it. */
 const BESIDE: Readonly<Record<string, readonly string[]>> = {
   '--as-group': ['--as', 'jane'],
+  'run --selector': ['--kinds', 'appservice'],
   ...{ '--monitoring-labels': ['--monitoring'], '--runbooks': ['--monitoring'] },
   ...{ '--replace': ['--apply'], '--accept-data-loss': ['--apply'], 'install --dry-run': ['--apply'] },
   '--metrics-cert-secret': ['--metrics-secure'],
