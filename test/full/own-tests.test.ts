@@ -4,7 +4,9 @@ import { describe, expect, test } from 'vitest';
 import { Example, root } from '../examples/support/example.js';
 
 const examples = await Promise.all(
-  ['port-rule', 'event-bus', 'scheduled-task', 'tenant', 'web-page'].map((name) => Example.load(name)),
+  ['port-rule', 'event-bus', 'journal', 'scheduled-task', 'tenant', 'web-page'].map((name) =>
+    Example.load(name),
+  ),
 );
 
 describe.each(examples.map((example) => [example.kind.name, example] as const))('%s', (_name, example) => {
@@ -38,7 +40,10 @@ describe.each(examples.map((example) => [example.kind.name, example] as const))(
       ...(existsSync(join(example.folder, 'database.yaml')) ? ['--references', 'database.yaml'] : []),
     ]);
 
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    const note = example.kind.generated
+      ? "sample.yaml: document 1, line 1: Secret orders-generated isn't rendered: the operator makes its values\n"
+      : '';
+    expect({ status, stderr }).toEqual({ status: 0, stderr: note });
     expect(stdout).not.toBe('');
   });
 });

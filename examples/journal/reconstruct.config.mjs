@@ -1,0 +1,3 @@
+import { journal } from './kind.mjs';
+
+export default { kinds: [journal] };
