@@ -430,6 +430,8 @@ describe('a command ends with', () => {
           response.writeHead(201).end(sent);
         });
     });
+    // A connection that is idle for five seconds, as on a busy machine, would be closed under the next request.
+    server.keepAliveTimeout = 0;
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     onTestFinished(() => void server.close());
