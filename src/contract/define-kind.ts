@@ -137,8 +137,8 @@ export interface KindProps<
  * **Assumptions.** The construct depends on its props alone: the same props give the same objects. The children
  * of a namespaced custom resource live in its namespace.
  *
- * **Caveats.** An object of the same name without an owner, or with another one, is refused and not taken
- * over; the custom resource then is stalled with the reason `OwnershipConflict`.
+ * **Caveats.** An object of the same name that the custom resource doesn't control is refused, and stalls it with the reason
+ * `OwnershipConflict`, unless the object is annotated for adoption, or was made for this very name and lost its owner.
  *
  * @throws OperatorError `InvalidDefinition` when the CRD can't be read or the definition contradicts itself
  */
