@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { servedType, storedVersion } from '../contract/crd.js';
 import type { CrdVersion, CustomResourceDefinition, StructuralSchema } from '../contract/crd.js';
-import { objectKey } from '../contract/object.js';
+import { keyOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import type { DefinitionChange } from '../install/apply.js';
 import type { Cluster } from '../install/cluster.js';
@@ -47,7 +47,7 @@ function dataLosses(change: DefinitionChange, served: CrdVersion, objects: reado
   /** By place, with the problem as the first of the objects has it. */
   const losses = new Map<string, { readonly problem: Problem; readonly keys: string[] }>();
   for (const object of objects) {
-    const key = objectKey(object.metadata.namespace, object.metadata.name);
+    const key = keyOf(object);
     const known = new Set(before(object).map(placeOf));
     for (const problem of after(object)) {
       const place = placeOf(problem);

@@ -81,6 +81,11 @@ export function objectKey(namespace: string | undefined, name: string): string {
   return namespace ? `${namespace}/${name}` : name;
 }
 
+/** Returns the `objectKey` of an object. */
+export function keyOf({ metadata }: Pick<AnyObject, 'metadata'>): string {
+  return objectKey(metadata.namespace, metadata.name);
+}
+
 /** The inverse of `objectKey`. */
 export function splitKey(key: string): { namespace?: string; name: string } {
   const slash = key.indexOf('/');

@@ -3,7 +3,7 @@ import { dateConditions, standardConditions } from './conditions.js';
 import type { Condition, ConditionProps, Readiness } from './conditions.js';
 import { DRIFT_MODES } from './controller.js';
 import type { ApplyStep, Controller, DriftMode, Lookup, Plan, Reader, Watch } from './controller.js';
-import { contentHash, controllerOf, describeRef, objectId, objectKey, refOf } from './object.js';
+import { contentHash, controllerOf, describeRef, keyOf, objectId, objectKey, refOf } from './object.js';
 import { driftingRender, unsteadiness } from './deterministic.js';
 import { isGenerated, secretType } from './generated.js';
 import { OperatorError } from './error.js';
@@ -487,10 +487,6 @@ export function watchesFor(kind: OwningKind): Watch[] {
   const { selector } = kind.generated;
   const watch = kind.generated.watch(secrets ?? { ...owned(secretType), selector });
   return [...watches.filter((other) => other !== secrets), watch];
-}
-
-function keyOf({ metadata }: Pick<AnyObject, 'metadata'>): string {
-  return objectKey(metadata.namespace, metadata.name);
 }
 
 /** Returns the key of the custom resource that controls the object, whatever version its owner reference was written in. */

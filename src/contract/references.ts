@@ -1,7 +1,7 @@
 import type { Found, Lookup, Query } from './controller.js';
 import { OperatorError } from './error.js';
 import type { KnownType, Wire } from './kubernetes-types.js';
-import { canonicalJson, contentHash, describeRef, groupOf, isMap, objectKey } from './object.js';
+import { canonicalJson, contentHash, describeRef, groupOf, isMap, keyOf } from './object.js';
 import type { AnyObject, CustomResource, ObjectMeta } from './object.js';
 import { keepIdentity } from './projections.js';
 import { groupKind, resourceType } from './resource.js';
@@ -244,7 +244,7 @@ function checksumOf(value: unknown): string {
     if (!isMap(object)) return object;
     if (typeof object.checksum === 'string') return object.checksum;
     const { status: _, metadata, ...content } = object as AnyObject;
-    return { ...content, key: objectKey(metadata.namespace, metadata.name) };
+    return { ...content, key: keyOf({ metadata }) };
   });
   return contentHash({ contents: canonicalJson(contents) });
 }

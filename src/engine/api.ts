@@ -1,4 +1,4 @@
-import { objectKey, splitKey } from '../contract/object.js';
+import { keyOf, objectKey, splitKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
 import type { Propagation } from '../contract/sweep.js';
@@ -172,7 +172,7 @@ export class Api {
 
   async apply(type: ResourceType, object: AnyObject, options: ApplyOptions): Promise<Applied> {
     const { fieldManager, force, subresource, dryRun } = options;
-    const key = objectKey(object.metadata.namespace, object.metadata.name);
+    const key = keyOf(object);
     const { status, body } = await this.onObject('Apply', type, key, {
       ...{ method: 'PATCH', contentType: APPLY, subresource, body: object },
       query: { fieldManager, force: String(force), ...(dryRun && { dryRun: 'All' }) },
@@ -248,7 +248,7 @@ export class Api {
     { fieldManager, exists }: { readonly fieldManager: string; readonly exists: boolean },
   ): Promise<AnyObject> {
     const query = { fieldManager, fieldValidation: 'Strict' };
-    const key = objectKey(object.metadata.namespace, object.metadata.name);
+    const key = keyOf(object);
     const { body } = exists
       ? await this.onObject('Put', type, key, { method: 'PUT', query, body: object })
       : await this.post('Put', type, object, { query });

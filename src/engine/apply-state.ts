@@ -1,4 +1,4 @@
-import { contentHash, describeRef, objectId, objectKey, refOf } from '../contract/object.js';
+import { contentHash, describeRef, keyOf, objectId, refOf } from '../contract/object.js';
 import type { Drift } from '../contract/change.js';
 import type { ApplyStep } from '../contract/controller.js';
 import { OperatorError } from '../contract/error.js';
@@ -35,7 +35,7 @@ export function taskOf(step: ApplyStep, reader: StoreReader): Task {
   return {
     ...{ step, reader, hash, hashName },
     store: reader.store(object),
-    key: objectKey(metadata.namespace, metadata.name),
+    key: keyOf(object),
     objectId: objectId(object),
     intent:
       !owner && saysNothing(object)

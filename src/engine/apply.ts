@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { controllerOf, describeRef, isMap, objectId, objectKey, refOf } from '../contract/object.js';
+import { controllerOf, describeRef, isMap, keyOf, objectId, refOf } from '../contract/object.js';
 import type { Change, Drift, FieldConflict } from '../contract/change.js';
 import type { ApplyStep, DriftMode } from '../contract/controller.js';
 import { messageOf, OperatorError } from '../contract/error.js';
@@ -429,7 +429,7 @@ export class Applier {
   private async handOver(step: ApplyStep, reader: StoreReader): Promise<Change['action']> {
     const { object, fieldManager, owner } = step;
     const store = reader.store(object);
-    const key = objectKey(object.metadata.namespace, object.metadata.name);
+    const key = keyOf(object);
     const known = store.get(key)?.object;
     if (!known || known.metadata.deletionTimestamp) return 'skipped';
     const isOurs = owner !== undefined && controllerOf(known)?.uid === owner.uid;
@@ -564,14 +564,14 @@ export class Applier {
   /** Writes nothing but `metadata.managedFields`, and only as it was seen. */
   private async writeManagedFields(
     { object, fieldManager }: ApplyStep,
-    { metadata }: AnyObject,
+    live: AnyObject,
     managedFields: readonly ManagedFieldsEntry[],
     reader: StoreReader,
   ): Promise<AnyObject> {
     const { api } = this.props;
-    const key = objectKey(metadata.namespace, metadata.name);
+    const key = keyOf(live);
     const patch = [
-      { op: 'test', path: '/metadata/resourceVersion', value: metadata.resourceVersion },
+      { op: 'test', path: '/metadata/resourceVersion', value: live.metadata.resourceVersion },
       { op: 'replace', path: '/metadata/managedFields', value: managedFields },
     ] as const;
     try {

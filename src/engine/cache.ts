@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Found, Lookup, Query, TypeRef, Watch } from '../contract/controller.js';
 import { OperatorError } from '../contract/error.js';
-import { controllerOf, describeRef, objectKey, refOf, splitKey } from '../contract/object.js';
+import { controllerOf, describeRef, keyOf, objectKey, refOf, splitKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { keepIdentity, keepStatus } from '../contract/projections.js';
 import { groupKind } from '../contract/resource.js';
@@ -358,10 +358,6 @@ function withoutVersion({ metadata: { resourceVersion, ...metadata }, ...rest }:
   return { ...rest, metadata };
 }
 
-function keyOf(object: AnyObject): string {
-  return objectKey(object.metadata.namespace, object.metadata.name);
-}
-
 function versionOf({ metadata }: AnyObject): string {
   return metadata.resourceVersion ?? '0';
 }
@@ -671,7 +667,7 @@ class WatchesOfOneType {
   /** The one that an object belongs to, or, where just the type is given, the broadest. */
   watchOf({ metadata }: Partial<Pick<AnyObject, 'metadata'>>): Watched {
     if (!metadata || this.all.length === 1) return this.broadest;
-    return this.watchOfKey(objectKey(metadata.namespace, metadata.name));
+    return this.watchOfKey(keyOf({ metadata }));
   }
 
   /** Joins what each of them finds among its own. */
@@ -722,14 +718,14 @@ class MappedIndex {
 
   private set(key: string, object: AnyObject): void {
     const objects = this.byKey.get(key);
-    if (objects instanceof Map) objects.set(nameOf(object), object);
-    else if (objects === undefined || nameOf(objects) === nameOf(object)) this.byKey.set(key, object);
-    else this.byKey.set(key, new Map([objects, object].map((each) => [nameOf(each), each])));
+    if (objects instanceof Map) objects.set(keyOf(object), object);
+    else if (objects === undefined || keyOf(objects) === keyOf(object)) this.byKey.set(key, object);
+    else this.byKey.set(key, new Map([objects, object].map((each) => [keyOf(each), each])));
   }
 
   private remove(key: string, object: AnyObject): void {
     const objects = this.byKey.get(key);
-    if (objects instanceof Map) objects.delete(nameOf(object));
+    if (objects instanceof Map) objects.delete(keyOf(object));
     if (!(objects instanceof Map) || objects.size === 0) this.byKey.delete(key);
   }
 
@@ -741,10 +737,6 @@ class MappedIndex {
       return [];
     }
   }
-}
-
-function nameOf({ metadata }: AnyObject): string {
-  return objectKey(metadata.namespace, metadata.name);
 }
 
 type Keep = NonNullable<Watch['keep']>;

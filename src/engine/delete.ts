@@ -1,7 +1,7 @@
 import type { Change, ChangeSet } from '../contract/change.js';
 import type { TypeRef } from '../contract/controller.js';
 import { OperatorError } from '../contract/error.js';
-import { describeRef, objectId, objectKey, refOf } from '../contract/object.js';
+import { describeRef, keyOf, objectId, objectKey, refOf } from '../contract/object.js';
 import type { AnyObject, ObjectRef } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import { DELETIONS_KEPT_MILLISECONDS } from '../contract/sweep.js';
@@ -28,7 +28,7 @@ export async function refresh(
   reader: StoreReader,
 ): Promise<AnyObject | undefined> {
   const store = reader.store(object);
-  const key = objectKey(object.metadata.namespace, object.metadata.name);
+  const key = keyOf(object);
   const known = store.get(key)?.object.metadata.uid;
   try {
     return await store.read(key, async () => api.get(reader.resourceType(object), key));
@@ -62,7 +62,7 @@ export async function deleteObject(
 ): Promise<Change> {
   const ref = refOf(object);
   const store = reader.store(object);
-  const key = objectKey(object.metadata.namespace, object.metadata.name);
+  const key = keyOf(object);
   try {
     const terminating = await api.delete(reader.resourceType(object), object, propagation);
     if (terminating) store.written(terminating);

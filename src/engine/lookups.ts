@@ -1,5 +1,5 @@
 import type { Found, Lookup, Query } from '../contract/controller.js';
-import { objectKey } from '../contract/object.js';
+import { keyOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import type { Scope } from './api.js';
 import { sameButVersion, Store } from './cache.js';
@@ -140,8 +140,4 @@ function answerOf({ reflector, store }: Watching, { namespace }: Scope): Found {
 export function byName(objects: readonly AnyObject[]): AnyObject[] {
   const keyed = objects.map((object) => [keyOf(object), object] as const);
   return keyed.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
-}
-
-function keyOf({ metadata }: AnyObject): string {
-  return objectKey(metadata.namespace, metadata.name);
 }

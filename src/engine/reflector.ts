@@ -1,5 +1,5 @@
 import { OperatorError } from '../contract/error.js';
-import { groupOf, objectKey } from '../contract/object.js';
+import { groupOf, keyOf, objectKey } from '../contract/object.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { Api, Scope } from './api.js';
@@ -281,9 +281,9 @@ export class Reflector {
 
   /** Reports whether a list has an object that the store lacks, or has in another version. */
   private hasChanged(entries: CompleteList['entries']): boolean {
-    return entries.some(({ object: { metadata } }) => {
-      const known = this.props.store.get(objectKey(metadata.namespace, metadata.name));
-      return known?.object.metadata.resourceVersion !== metadata.resourceVersion;
+    return entries.some(({ object }) => {
+      const known = this.props.store.get(keyOf(object));
+      return known?.object.metadata.resourceVersion !== object.metadata.resourceVersion;
     });
   }
 

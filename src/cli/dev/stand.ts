@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf, OperatorError } from '../../contract/error.js';
-import { describeRef, isMap, objectId, objectKey, refOf } from '../../contract/object.js';
+import { describeRef, isMap, keyOf, objectId, refOf } from '../../contract/object.js';
 import { definitionName } from '../../contract/resource.js';
 import { sleep } from '../../engine/clock.js';
 import type { Clock } from '../../engine/clock.js';
@@ -141,8 +141,8 @@ export class Samples {
     this.applied = this.applied.filter(({ type }) => definitionName(type) !== crd);
   }
 
-  private async remove({ type, object: { metadata } }: Sample): Promise<void> {
-    const live = await this.cluster.find(type, objectKey(metadata.namespace, metadata.name));
+  private async remove({ type, object }: Sample): Promise<void> {
+    const live = await this.cluster.find(type, keyOf(object));
     if (live) await this.cluster.delete(type, live, 'Background');
   }
 

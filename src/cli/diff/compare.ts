@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Explanation } from '../../contract/controller.js';
 import { messageOf } from '../../contract/error.js';
 import type { Kind } from '../../contract/kind.js';
-import { describeRef, objectId, objectKey, refOf } from '../../contract/object.js';
+import { describeRef, keyOf, objectId, refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import type { ResourceType } from '../../contract/resource.js';
 import { ApiError } from '../../engine/api-error.js';
@@ -152,7 +152,7 @@ export async function putOver(
         error instanceof ApiError &&
         (error.code === 409 || error.wrongUid || (live !== undefined && error.objectIsGone));
       if (!isOutOfDate || tries === TRIES) throw error;
-      live = await find(transport, type, objectKey(cr.metadata.namespace, cr.metadata.name));
+      live = await find(transport, type, keyOf(cr));
       check(live);
     }
   }

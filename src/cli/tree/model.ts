@@ -1,7 +1,7 @@
 import type { Condition, Phase } from '../../contract/conditions.js';
 import type { Kind, OwnedKind } from '../../contract/kind.js';
 import { selectorLabels } from '../../contract/names.js';
-import { controllerOf, isMap, objectKey, refOf } from '../../contract/object.js';
+import { controllerOf, isMap, keyOf, refOf } from '../../contract/object.js';
 import type { AnyObject, ObjectRef } from '../../contract/object.js';
 import type { ChildType } from '../../contract/owned-children.js';
 import { childReadiness } from '../../contract/readiness.js';
@@ -431,7 +431,6 @@ export async function collect(scope: TreeScope, list: List, now: Date): Promise<
     const namespace = type.namespaced ? scope.namespace : undefined;
     try {
       const crs = await list(scopeOf({ type, namespace, name: target.name, selector: scope.selector }));
-      const keyOf = ({ metadata }: AnyObject): string => objectKey(metadata.namespace, metadata.name);
       found.push({ target, crs: [...crs].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)) });
     } catch (error) {
       refused.push(missed(type, error));

@@ -10,7 +10,7 @@ import type {
   Watch,
 } from '../../contract/controller.js';
 import { OperatorError } from '../../contract/error.js';
-import { objectId, objectKey, refOf, splitKey } from '../../contract/object.js';
+import { keyOf, objectId, refOf, splitKey } from '../../contract/object.js';
 import type { AnyObject, ObjectRef } from '../../contract/object.js';
 import { groupKind } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
@@ -128,10 +128,6 @@ export class Planning {
     for (const object of objects)
       if (this.reader.isWatched(object)) await this.contents.load({ type: object, key: keyOf(object) });
   }
-}
-
-export function keyOf({ metadata }: AnyObject): string {
-  return objectKey(metadata.namespace, metadata.name);
 }
 
 const NEVER = new AbortController().signal;

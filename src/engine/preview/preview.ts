@@ -2,14 +2,14 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Change, ChangeSet, FieldConflict } from '../../contract/change.js';
 import type { ApplyStep, Controller, Plan, Explanation } from '../../contract/controller.js';
 import type { OperatorError } from '../../contract/error.js';
-import { isMap, objectId, objectKey, refOf } from '../../contract/object.js';
+import { isMap, keyOf, objectId, objectKey, refOf } from '../../contract/object.js';
 import type { AnyObject, ObjectRef } from '../../contract/object.js';
 import { applySteps } from '../carry-out.js';
 import { holdsDeletionsBack } from '../delete.js';
 import type { Transport } from '../transport.js';
 import { DryRun, visible, withoutPicks, WOULD_DELETE } from './dry-run.js';
 import type { Tried } from './dry-run.js';
-import { keyOf, MOST_ROUNDS, Planning } from './planning.js';
+import { MOST_ROUNDS, Planning } from './planning.js';
 
 /**
  * Outcome for an object.

@@ -2,7 +2,7 @@ import { TOLERATED_SKEW_MILLISECONDS } from '../../contract/controller.js';
 import type { Controller, Metric, Plan, Sample, Watch } from '../../contract/controller.js';
 import { OperatorError } from '../../contract/error.js';
 import { PAUSED_ANNOTATION, statusFieldManager } from '../../contract/names.js';
-import { objectKey, refOf, type AnyObject, type ObjectMeta } from '../../contract/object.js';
+import { keyOf, refOf, type AnyObject, type ObjectMeta } from '../../contract/object.js';
 import { resourceType, type ResourceType } from '../../contract/resource.js';
 import { DELETIONS_KEPT_MILLISECONDS, type SweepReader, type SweepStep } from '../../contract/sweep.js';
 import { keepJob, type KeptJob } from './job.js';
@@ -232,8 +232,9 @@ function deletionTime(one: DueJob, reader: SweepReader): number | undefined {
 }
 
 /** Until the older of the last two deletions of that name is forgotten. */
-function recreatedUntil({ metadata }: KeptJob, reader: SweepReader): number | undefined {
-  const before = reader.deletions(JOBS, objectKey(metadata.namespace, metadata.name));
+function recreatedUntil(job: KeptJob, reader: SweepReader): number | undefined {
+  const { metadata } = job;
+  const before = reader.deletions(JOBS, keyOf(job));
   const others = new Map(before.filter(({ uid }) => uid !== metadata.uid).map(({ uid, at }) => [uid, at]));
   const older = [...others.values()].at(-RECREATED_AFTER);
   return older && older.getTime() + DELETIONS_KEPT_MILLISECONDS;

@@ -1,5 +1,5 @@
 import { rfc3339Seconds } from '../../contract/conditions.js';
-import { controllerOf, objectKey } from '../../contract/object.js';
+import { controllerOf, keyOf } from '../../contract/object.js';
 import type { Finish, KeptJob } from './job.js';
 import { addTo, type Due, type Reason, type Verdict } from './matching.js';
 import type { KeepLast, Limits } from './spec.js';
@@ -228,8 +228,8 @@ export function allowance(
   return { count: 0, exceeded: true };
 }
 
-export function jobKey({ job: { metadata } }: Pick<DueJob, 'job'>): string {
-  return objectKey(metadata.namespace, metadata.name);
+export function jobKey({ job }: Pick<DueJob, 'job'>): string {
+  return keyOf(job);
 }
 
 /** Later ones have no form that the API server takes, and a Job may say that it finished at any time. */
