@@ -1,28 +1,38 @@
 import type { Action, ChangeSet } from './change.js';
 import { dateConditions, standardConditions } from './conditions.js';
-import type { Condition, ConditionProps, Readiness } from './conditions.js';
-import { DRIFT_MODES } from './controller.js';
-import type { ApplyStep, Controller, DriftMode, Lookup, Plan, Reader, Watch } from './controller.js';
-import { contentHash, controllerOf, describeRef, keyOf, objectId, objectKey, refOf } from './object.js';
-import { driftingRender, unsteadiness } from './deterministic.js';
-import { isGenerated, secretType } from './generated.js';
+import type { Condition, Readiness } from './conditions.js';
+import {
+  controlOf,
+  observedGenerationOf,
+  pausedCondition,
+  pausedExplanation,
+  pausedReadiness,
+} from './control.js';
+import type { Control } from './control.js';
+import type {
+  AfterApply,
+  ApplyStep,
+  Controller,
+  DeleteStep,
+  EventStep,
+  Lookup,
+  Plan,
+  Reader,
+  Watch,
+} from './controller.js';
 import { OperatorError } from './error.js';
+import { isGenerated, secretType } from './generated.js';
+import type { GeneratedValues, KindGenerated } from './generated.js';
+import type { HandOver, HandOverFunction } from './hand-over.js';
+import type { Render, Rendered, RenderedKind } from './kind.js';
 import { parseLabelSelector, selects } from './label-selector.js';
 import type { LabelSelector } from './label-selector.js';
-import type { HandOver, HandOverFunction } from './hand-over.js';
-import type { Render, Rendered, RenderedKind, RenderInputs } from './kind.js';
-import {
-  APPLIED_HASH_ANNOTATION,
-  childrenFieldManager,
-  DRIFT_ANNOTATION,
-  PAUSED_ANNOTATION,
-  statusFieldManager,
-} from './names.js';
-import type { AnyObject, CustomResource } from './object.js';
-import { observedOf, Settling } from './observed.js';
+import { childrenFieldManager, statusFieldManager } from './names.js';
+import { contentHash, controllerOf, describeRef, keyOf, objectId, objectKey, refOf } from './object.js';
+import type { AnyObject, CustomResource, OwnerReference } from './object.js';
 import { waitingReadiness, waitOf } from './order.js';
 import { describeThrown } from './origin.js';
-import { keepIdentity, keepStatus } from './projections.js';
+import { keepIdentity, keepStatus, observedOf } from './projections.js';
 import { childReadiness, worstReadiness } from './readiness.js';
 import { groupKind } from './resource.js';
 import type { ResourceType } from './resource.js';
@@ -36,6 +46,7 @@ import {
   worstOf,
 } from './status.js';
 import type { Failure, StatusFunction, StatusReport } from './status.js';
+import { SteadyRenderer } from './steady-renderer.js';
 
 /** Functions of a kind beside its construct; the adapter handles kinds of every type. */
 export interface OwnFunctions {
@@ -48,20 +59,40 @@ const UNKNOWN_MILLISECONDS = 2_000;
 
 const NOTHING: Plan = { apply: [], delete: [], status: [], events: [] };
 
-/** Status of a plan after which the next one follows at once. */
-const UNFINISHED = {
-  readiness: worstReadiness([]),
-  requeueAt: undefined,
-  status: undefined,
-  error: undefined,
-  failure: undefined,
-};
+/** Report of a plan after which the next one follows at once. */
+const UNFINISHED: Report = { readiness: worstReadiness([]) };
 
 /** What a plan may have changed of what its construct reads. */
 const WRITTEN: ReadonlySet<Action> = new Set(['created', 'configured', 'corrected', 'recreated', 'deleted']);
 
-/** So many custom resources are rendered twice before anything is created: an author sees at once what isn't deterministic. */
-const CHECKED_BEFORE_CREATION = 100;
+/** One custom resource at one time. */
+interface Pass {
+  readonly cr: LiveResource;
+  /** The children before the plan. */
+  readonly children: readonly AnyObject[];
+  readonly reader: Reader;
+  readonly now: Date;
+}
+
+/** What there has to be. */
+interface Desired {
+  readonly control: Control;
+  /** Nothing, where there is an error. */
+  readonly rendered: Rendered;
+  readonly handedOver: readonly HandOver[];
+  readonly error?: OperatorError;
+  /** Values that are made before anything else, so that Pods aren't replaced at once for their checksum. */
+  readonly generate?: GeneratedValues;
+}
+
+/** What the status says, and what follows from it. */
+interface Report {
+  readonly readiness: Readiness;
+  readonly status?: object;
+  readonly requeueAt?: Date;
+  readonly failure?: OperatorError;
+  readonly error?: OperatorError;
+}
 
 /** The adapter from "one custom resource, its own children" to the core contract; made by `defineKind`. */
 export class OwnedChildren implements Controller {
@@ -70,10 +101,7 @@ export class OwnedChildren implements Controller {
   readonly watches: readonly Watch[];
   readonly lookups?: readonly Lookup[];
   private readonly selected?: LabelSelector;
-  /** By key, the last rendering that was accepted, and what it was made of. */
-  private readonly renderings = new Map<string, { inputs: string; policy: unknown; hash: string }>();
-
-  private readonly settling = new Settling();
+  private readonly renderer: SteadyRenderer;
   private readonly mayHaveSecrets: boolean;
 
   constructor(
@@ -91,179 +119,152 @@ export class OwnedChildren implements Controller {
     if (owning.references) this.lookups = owning.references.lookups;
     const types = [...owning.children, ...owning.formerChildren].map(groupKind);
     this.mayHaveSecrets = types.includes(groupKind(secretType));
+    this.renderer = new SteadyRenderer(owning, render);
   }
 
   reconcile(key: string, reader: Reader, now: Date): Plan {
     const cr = reader.get(this.owning.type, key) as LiveResource | undefined;
     // What is gone or going is cleaned up by the garbage collector, through the owner references.
     if (!cr || cr.metadata.deletionTimestamp) {
-      this.renderings.delete(key);
-      this.settling.forget(key);
+      this.renderer.forget(key);
       return NOTHING;
     }
     // The answer to a write may come after the watch has reported that it isn't selected any more.
     if (this.selected && !selects(this.selected, cr.metadata.labels ?? {})) return NOTHING;
-    const { name, uid = '' } = cr.metadata;
-    const owned = (types: readonly ResourceType[]): AnyObject[] => {
-      const all = types.flatMap((type) => reader.controlledBy(type, uid));
-      return this.mayHaveSecrets ? all.filter((object) => !isGenerated(object)) : all;
-    };
-    const handOver = (of: readonly AnyObject[]): readonly HandOver[] =>
-      this.own.handOver?.({ cr: cr as never, children: of }) ?? [];
-    const children = owned(this.owning.children);
-    let [rendered, handedOver]: [Rendered, readonly HandOver[]] = [[], []];
+    const pass: Pass = { cr, reader, now, children: this.owned(cr, reader) };
+    const desired = this.desired(pass);
+    if (!desired) return { ...NOTHING, requeueAt: new Date(now.getTime() + UNKNOWN_MILLISECONDS) };
+    const reported = this.reported(pass, desired);
+    if (desired.control.isPaused) return { ...reported, explain: () => [pausedExplanation(cr)] };
     const { generated } = this.owning;
+    if (generated && desired.generate) return this.generating(pass, generated, desired.generate, reported);
+    return {
+      ...reported,
+      apply: this.applied(pass, desired),
+      delete: desired.error ? [] : this.pruned(pass, desired),
+      ...((this.own.handOver ?? this.owning.observes) && { again: this.isUnfinished(pass) }),
+    };
+  }
+
+  /** Returns the children as they are known now, or the objects of these types. */
+  private owned({ metadata }: LiveResource, reader: Reader, types = this.owning.children): AnyObject[] {
+    const all = types.flatMap((type: ResourceType) => reader.controlledBy(type, metadata.uid ?? ''));
+    return this.mayHaveSecrets ? all.filter((object) => !isGenerated(object)) : all;
+  }
+
+  /** Returns undefined while it isn't known what the custom resource refers to. */
+  private desired({ cr, children, reader, now }: Pass): Desired | undefined {
+    const { references, generated, observes } = this.owning;
     const secret = generated && reader.get(secretType, generated.keyOf(cr));
-    const missing = generated?.missing(cr, secret);
-    let error: OperatorError | undefined;
+    const generate = generated?.missing(cr, secret);
     let control: Control = {};
-    const observed = this.owning.observes ? observedOf(children) : undefined;
     try {
-      if (cr.metadata.annotations) control = controlOf(cr.metadata.annotations);
-      const references = this.owning.references?.resolve(cr, (...query) => reader.find(...query));
-      if (this.owning.references && !references)
-        return { ...NOTHING, requeueAt: new Date(now.getTime() + UNKNOWN_MILLISECONDS) };
-      const inputs = (references ?? generated ?? observed) && {
-        ...(references && { references }),
+      control = controlOf(cr.metadata.annotations);
+      const found = references?.resolve(cr, (...query) => reader.find(...query));
+      if (references && !found) return undefined;
+      const observed = observes ? observedOf(children) : undefined;
+      const inputs = (found ?? generated ?? observed) && {
+        ...(found && { references: found }),
         ...(generated && { generated: generated.propsOf(cr, secret) }),
         ...(observed && { observed }),
       };
-      const course = observed && this.courseOf(cr, inputs);
-      if (course) this.settling.require(key, course.edit, course.policy);
-      const objects = this.render(this.owning, cr, inputs);
-      if (!missing) error = this.unsteadiness(cr, objects, children, inputs);
-      if (course && !missing && !error) this.settling.note(key, course, describeRef(refOf(cr)), objects, now);
-      if (!error) [rendered, handedOver] = [objects, handOver(children)];
+      const rendered = generate
+        ? this.render(this.owning, cr, inputs)
+        : this.renderer.render(cr, inputs, children, now);
+      const handedOver = this.handedOver(cr, children);
+      return { control, rendered, handedOver, ...(generate && { generate }) };
     } catch (thrown) {
       const bug = { reason: 'RenderFailed', message: describeThrown(thrown), isBug: true, cause: thrown };
-      error = thrown instanceof OperatorError ? thrown : new OperatorError(bug);
+      const error = thrown instanceof OperatorError ? thrown : new OperatorError(bug);
+      return { control, rendered: [], handedOver: [], error };
     }
-    const { kind } = this.owning.type;
-    const owner = {
-      apiVersion: cr.apiVersion,
-      kind: cr.kind,
-      name,
-      uid,
-      controller: true,
-      blockOwnerDeletion: true,
-    };
-    const regarding = { ...refOf(cr), uid };
-    const wanted = new Set(rendered.map(objectId));
-    const { isPaused = false, drift } = control;
-    // The values come first, so that Pods aren't replaced at once for their checksum.
-    const generate = error || isPaused ? undefined : missing;
-    const pause = isPaused ? pauseOf(rendered, children) : undefined;
-    // In a pause nothing is applied, so nothing waits.
-    const dependencies = isPaused ? undefined : rendered.dependencies;
-    const computed = oncePerOutcome((changes) => {
-      if (generate && changes.every(({ action }) => action !== 'failed')) return UNFINISHED;
-      const left = changes.every(({ action }) => action === 'unchanged')
-        ? children
-        : owned(this.owning.children);
-      const waiting = dependencies && waitingReadiness(cr, dependencies, left, now);
-      const isDrifted = changes.some(({ action }) => action === 'drifted');
-      const held = { pause, waiting, drifted: isDrifted ? driftedCondition(changes) : undefined };
-      return this.computeStatus(cr, failuresOf(changes, error), left, reader, now, held);
-    });
-    const fieldManager = childrenFieldManager(kind);
-    let apply: ApplyStep[] = [
+  }
+
+  private handedOver(cr: LiveResource, children: readonly AnyObject[]): readonly HandOver[] {
+    return this.own.handOver?.({ cr: cr as never, children }) ?? [];
+  }
+
+  private applied({ cr, reader }: Pass, { rendered, handedOver, control: { drift } }: Desired): ApplyStep[] {
+    const { dependencies } = rendered;
+    const owner = ownerReference(cr);
+    const fieldManager = childrenFieldManager(this.kind);
+    return [
       ...handedOver.map((step) => ({ ...step, handOver: true, owner })),
       ...rendered.map((object) => ({
         ...{ object, fieldManager, owner },
         ...(this.isRecreated(object) && { recreate: true }),
         ...(dependencies?.has(object) && {
-          waitsFor: () => waitOf(object, dependencies, owned(this.owning.children)),
+          waitsFor: () => waitOf(object, dependencies, this.owned(cr, reader)),
         }),
         ...(drift && { drift }),
       })),
     ];
-    if (generated && generate) apply = [{ object: generated.secretOf(cr), fieldManager, owner, generate }];
-    if (isPaused) apply = [];
+  }
+
+  private pruned({ cr, children, reader }: Pass, { rendered }: Desired): DeleteStep[] {
+    const wanted = new Set(rendered.map(objectId));
+    return [...children, ...this.owned(cr, reader, this.owning.formerChildren)]
+      .filter((child) => !child.metadata.deletionTimestamp && !wanted.has(objectId(child)))
+      .map((object) => ({ object }));
+  }
+
+  /** Reports whether a plan has changed what the next one is made of: what is handed over, and what the construct reads. */
+  private isUnfinished({ cr, children, reader }: Pass): AfterApply<boolean> {
+    const hashOf = (of: readonly AnyObject[]): string => contentHash(observedOf(of));
+    return (changes) => {
+      const now = this.owned(cr, reader);
+      const isNew = changes.some(({ action }) => action === 'created' || action === 'recreated');
+      if (isNew && this.handedOver(cr, now).length > 0) return true;
+      const mayDiffer = this.owning.observes && changes.some(({ action }) => WRITTEN.has(action));
+      return mayDiffer === true && hashOf(children) !== hashOf(now);
+    };
+  }
+
+  /** Returns the plan that makes values, and nothing else. */
+  private generating(
+    { cr, reader }: Pass,
+    generated: KindGenerated,
+    generate: GeneratedValues,
+    reported: Plan,
+  ): Plan {
+    const secret = reader.get(secretType, generated.keyOf(cr));
+    const step = { object: generated.secretOf(cr), fieldManager: childrenFieldManager(this.kind) };
+    const event = (changes: ChangeSet) => generated.eventOf(cr, secret, changes);
     return {
-      apply,
-      delete:
-        error || isPaused || generate
-          ? []
-          : [...children, ...owned(this.owning.formerChildren)]
-              .filter((child) => !child.metadata.deletionTimestamp && !wanted.has(objectId(child)))
-              .map((object) => ({ object })),
+      ...reported,
+      apply: [{ ...step, owner: ownerReference(cr), generate }],
+      events: [...reported.events, { regarding: regardingOf(cr), event }],
+      again: (changes) => changes.some(({ action }) => action === 'created' || action === 'configured'),
+    };
+  }
+
+  /** Returns what every plan ends with: status and events. */
+  private reported(pass: Pass, desired: Desired): Plan {
+    const { cr } = pass;
+    const report = oncePerOutcome((changes) => this.report(pass, desired, changes));
+    const regarding = regardingOf(cr);
+    return {
+      ...NOTHING,
       status: [
         {
-          ...{ target: cr, fieldManager: statusFieldManager(kind) },
-          status: (changes) => computed(changes).status,
+          ...{ target: cr, fieldManager: statusFieldManager(this.kind) },
+          status: (changes) => report(changes).status,
         },
       ],
       events: [
         {
           regarding,
           event: (changes) => {
-            const { failure, readiness } = computed(changes);
+            const { failure, readiness } = report(changes);
             return failure ? failureEvent(cr, failure) : stalledEvent(cr, readiness);
           },
         },
         { regarding, event: (changes) => driftEvent(cr, changes) },
-        ...(generate && generated
-          ? [{ regarding, event: (changes: ChangeSet) => generated.eventOf(cr, secret, changes) }]
-          : []),
       ],
-      requeueAt: (changes) => computed(changes).requeueAt,
-      // What is to be handed over, or is rendered next, may depend on what was created.
-      ...((this.own.handOver ?? generate ?? observed) &&
-        !isPaused && {
-          again: (changes) =>
-            generate
-              ? changes.some(({ action }) => action === 'created' || action === 'configured')
-              : (changes.some(({ action }) => action === 'created' || action === 'recreated') &&
-                  handOver(owned(this.owning.children)).length > 0) ||
-                (observed !== undefined &&
-                  changes.some(({ action }) => WRITTEN.has(action)) &&
-                  contentHash(observed) !== contentHash(observedOf(owned(this.owning.children)))),
-        }),
-      ...(error && { error }),
-      statusError: (changes) => computed(changes).error,
-      ...(isPaused && { explain: () => [{ of: refOf(cr), summary: PAUSED_SUMMARY, differs: false }] }),
+      requeueAt: (changes) => report(changes).requeueAt,
+      ...(desired.error && { error: desired.error }),
+      statusError: (changes) => report(changes).error,
     };
-  }
-
-  /**
-   * Returns why the same custom resource would be applied over and over. One that is edited, or under another policy, is
-   * rendered twice, unless its children have been made of the same rendering; so is one that is new, but in a burst only
-   * before its second write. One whose inputs are those of the accepted rendering has to render to the same again, which also
-   * finds what changes with the time of day. Nothing is known after a restart, so a rendering that was refused is checked again.
-   */
-  private unsteadiness(
-    cr: LiveResource,
-    rendered: readonly AnyObject[],
-    children: readonly AnyObject[],
-    around: RenderInputs | undefined,
-  ): OperatorError | undefined {
-    const key = keyOf(cr);
-    // Not the generation, which stays where another schema of the CRD changes the spec.
-    const inputs = `${cr.metadata.uid} ${contentHash(cr.spec ?? {})}${around ? contentHash(around) : ''}`;
-    const policy = this.render.policyInForce?.();
-    const hash = rendered.map(contentHash).join();
-    const last = this.renderings.get(key);
-    const isKnown = last?.inputs === inputs && last.policy === policy;
-    if (isKnown && last.hash === hash) return undefined;
-    const owner = describeRef(refOf(cr));
-    const applied = new Set(children.map(({ metadata }) => metadata.annotations?.[APPLIED_HASH_ANNOTATION]));
-    const isApplied =
-      rendered.length === children.length && rendered.every((object) => applied.has(contentHash(object)));
-    const isNew = children.length === 0 && this.renderings.size >= CHECKED_BEFORE_CREATION;
-    const isTrusted = !isKnown && (isApplied || isNew);
-    const error = isTrusted
-      ? undefined
-      : unsteadiness(owner, rendered, () => this.render(this.owning, cr, around));
-    if (error ?? isKnown) return error ?? driftingRender(owner);
-    this.renderings.set(key, { inputs, policy, hash });
-    return undefined;
-  }
-
-  /** Returns what renderings have in common that differ by what children say alone. */
-  private courseOf({ metadata, spec }: LiveResource, inputs: RenderInputs = {}) {
-    const { observed, ...others } = inputs;
-    const edit = `${metadata.uid} ${contentHash(spec ?? {})} ${contentHash(others)}`;
-    return { edit, policy: this.render.policyInForce?.() };
   }
 
   private isRecreated(object: AnyObject): boolean {
@@ -271,132 +272,83 @@ export class OwnedChildren implements Controller {
   }
 
   /** A failure stands in the conditions, but what the children say stays of use beside it. */
-  private computeStatus(
-    cr: LiveResource,
+  private report(pass: Pass, desired: Desired, changes: ChangeSet): Report {
+    const { cr, reader, now } = pass;
+    const { control, generate, rendered } = desired;
+    const isPaused = control.isPaused ?? false;
+    if (generate && !isPaused && changes.every(({ action }) => action !== 'failed')) return UNFINISHED;
+    const isUnchanged = changes.every(({ action }) => action === 'unchanged');
+    const children = isUnchanged ? pass.children : this.owned(cr, reader);
+    const failures = failuresOf(changes, desired.error);
+    const { report, error } = this.ownReport({ ...pass, children }, failures);
+    const failure = worstOf(failures) ?? error;
+    // In a pause nothing is applied, so nothing waits.
+    const waiting =
+      rendered.dependencies && !isPaused
+        ? waitingReadiness(cr, rendered.dependencies, children, now)
+        : undefined;
+    const judged = failure
+      ? failureReadiness(failure)
+      : ((isPaused ? pausedReadiness(rendered, children) : undefined) ??
+        report.readiness ??
+        worstReadiness(children.map(childReadiness)));
+    const readiness = waiting && !failure ? worstReadiness([waiting.readiness, judged]) : judged;
+    const drifted = driftedCondition(changes);
+    const held = [...(isPaused ? [pausedCondition(cr)] : []), ...(drifted ? [drifted] : [])];
+    const others = (report.conditions ?? []).filter(({ type }) => !held.some((one) => one.type === type));
+    // An edit that waits has not been observed, so tools don't take the state of its children for that of the edit.
+    const generation = isPaused ? observedGenerationOf(cr) : cr.metadata.generation;
+    const all = [...standardConditions(readiness), ...held, ...others];
+    const requeueAt = earliest(report.requeueAt, waiting?.requeueAt);
+    return {
+      readiness,
+      status: {
+        ...report.fields,
+        ...(generation !== undefined && { observedGeneration: generation }),
+        conditions: dateConditions(all, cr.status?.conditions ?? [], now, generation),
+      },
+      ...(requeueAt && { requeueAt }),
+      ...(failure && { failure }),
+      ...(error && { error }),
+    };
+  }
+
+  /** Returns what the kind's own function says of the status, or why it can't. */
+  private ownReport(
+    { cr, children, reader, now }: Pass,
     failures: readonly Failure[],
-    children: readonly AnyObject[],
-    reader: Reader,
-    now: Date,
-    { pause, waiting, drifted }: Held,
-  ) {
-    const worst = worstOf(failures);
-    let report: StatusReport<object> = {};
-    let error: OperatorError | undefined;
+  ): { readonly report: StatusReport<object>; readonly error?: OperatorError } {
+    if (!this.own.status) return { report: {} };
     try {
       const related = (this.owning.related ?? []).flatMap((type) => reader.mappedTo(type, keyOf(cr)));
-      if (this.own.status) report = this.own.status({ cr: cr as never, children, related, failures, now });
+      const report = this.own.status({ cr: cr as never, children, related, failures, now });
       requireKnownFields(report.fields ?? {}, this.owning.statusFields);
+      return { report };
     } catch (thrown) {
-      report = {};
-      error = new OperatorError({
+      const error = new OperatorError({
         reason: 'StatusFailed',
         message: `The status of ${describeRef(refOf(cr))} can't be computed: ${describeThrown(thrown)}`,
         // What is missing now, as the status of a child that was created a moment ago, may be there at the next try; beside
         // another failure, that one says when to try again.
-        retry: worst ? 'onChange' : 'backoff',
+        retry: worstOf(failures) ? 'onChange' : 'backoff',
         ...{ isBug: true, cause: thrown },
       });
+      return { report: {}, error };
     }
-    const failure = worst ?? error;
-    const { fields, conditions = [], requeueAt } = report;
-    const judged = failure
-      ? failureReadiness(failure)
-      : (pausedReadiness(pause) ?? report.readiness ?? worstReadiness(children.map(childReadiness)));
-    const readiness = waiting && !failure ? worstReadiness([waiting.readiness, judged]) : judged;
-    const until = waiting?.requeueAt;
-    // An edit that waits has not been observed, so tools don't take the state of its children for that of the edit.
-    const generation = pause ? observedGenerationOf(cr) : cr.metadata.generation;
-    const held = [...(pause ? [pausedCondition(cr)] : []), ...(drifted ? [drifted] : [])];
-    const isOther = ({ type }: ConditionProps): boolean => !held.some((condition) => condition.type === type);
-    const others = held.length > 0 ? conditions.filter(isOther) : conditions;
-    const all = [...standardConditions(readiness), ...held, ...others];
-    const status = {
-      ...fields,
-      ...(generation !== undefined && { observedGeneration: generation }),
-      conditions: dateConditions(all, cr.status?.conditions ?? [], now, generation),
-    };
-    const isFirst = until && (!requeueAt || until < requeueAt);
-    return { readiness, requeueAt: isFirst ? until : requeueAt, status, error, failure };
   }
 }
 
-/** What the annotations of a custom resource ask for. */
-interface Control {
-  /** @default false */
-  readonly isPaused?: boolean;
-  /** @default - as for all custom resources */
-  readonly drift?: DriftMode;
+function ownerReference({ apiVersion, kind, metadata: { name, uid = '' } }: LiveResource): OwnerReference {
+  return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
 }
 
-/** What is held back of a custom resource, as its status reports it. */
-interface Held {
-  readonly pause: Pause | undefined;
-  /** Why it waits for some of its children. */
-  readonly waiting: ReturnType<typeof waitingReadiness> | undefined;
-  readonly drifted: ConditionProps | undefined;
+function regardingOf(cr: LiveResource): EventStep['regarding'] {
+  return { ...refOf(cr), uid: cr.metadata.uid ?? '' };
 }
 
-/** Pause of a custom resource. */
-interface Pause {
-  /** The first object that is not created for it. */
-  readonly missing: AnyObject | undefined;
-}
-
-function pauseOf(rendered: readonly AnyObject[], children: readonly AnyObject[]): Pause {
-  const present = new Set(children.map(objectId));
-  return { missing: rendered.find((object) => !present.has(objectId(object))) };
-}
-
-const PAUSED_SUMMARY = `is paused: nothing would be done; remove the annotation ${PAUSED_ANNOTATION} to go on`;
-
-type Annotations = NonNullable<AnyObject['metadata']['annotations']>;
-
-/** @throws OperatorError `InvalidAnnotation` */
-function controlOf(annotations: Annotations): Control {
-  const drift = annotated(annotations, DRIFT_ANNOTATION, DRIFT_MODES);
-  return { isPaused: pausedBy(annotations), ...(drift && { drift }) };
-}
-
-/** Reports whether a custom resource is paused. @throws OperatorError `InvalidAnnotation` */
-export function pausedBy(annotations: Annotations = {}): boolean {
-  return annotated(annotations, PAUSED_ANNOTATION, ['true', 'false']) === 'true';
-}
-
-function annotated<T extends string>(
-  annotations: Annotations,
-  name: string,
-  known: readonly T[],
-): T | undefined {
-  const value = annotations[name];
-  if (value === undefined) return undefined;
-  const found = known.find((one) => one === value);
-  if (found !== undefined) return found;
-  throw invalidAnnotation(name, value, known);
-}
-
-function invalidAnnotation(name: string, value: string, known: readonly string[]): OperatorError {
-  const path = ['metadata', 'annotations', name];
-  const message = `metadata.annotations[${JSON.stringify(name)}]: ${JSON.stringify(value)} is none of ${known.join(', ')}; write one of them, or remove the annotation. Nothing is written until then`;
-  return new OperatorError({ reason: 'InvalidAnnotation', path, message });
-}
-
-function pausedReadiness(pause: Pause | undefined): Readiness | undefined {
-  if (!pause?.missing) return undefined;
-  const message = `${describeRef(refOf(pause.missing))} is missing, and is not created during a pause`;
-  return { phase: 'progressing', reason: 'Paused', message };
-}
-
-function pausedCondition(cr: LiveResource): ConditionProps {
-  const { generation } = cr.metadata;
-  const waiting = generation === observedGenerationOf(cr) ? '' : `; generation ${generation} waits`;
-  const message = `Nothing but this status is written${waiting}; remove the annotation ${PAUSED_ANNOTATION} to go on`;
-  return { type: 'Paused', status: 'True', reason: 'Paused', message };
-}
-
-/** The schema's default of -1 means none. */
-function observedGenerationOf({ status }: LiveResource): number | undefined {
-  const { observedGeneration = -1 } = status ?? {};
-  return observedGeneration < 0 ? undefined : observedGeneration;
+function earliest(...times: readonly (Date | undefined)[]): Date | undefined {
+  const [first] = times.filter((time) => time !== undefined).sort((a, b) => a.getTime() - b.getTime());
+  return first;
 }
 
 /** Computes the status once for its several readers. */

@@ -1,4 +1,5 @@
 import { ADOPT_BY_ANNOTATION, GENERATED_ANNOTATION, isHashAnnotation } from './names.js';
+import { objectId } from './object.js';
 import type { AnyObject, ObjectMeta } from './object.js';
 import { groupKind } from './resource.js';
 
@@ -58,4 +59,13 @@ function countedSpec(object: AnyObject): object | undefined {
     ...(replicas !== undefined && { replicas }),
     ...(updateStrategy !== undefined && { updateStrategy }),
   };
+}
+
+/** Returns children as their construct reads them: in a fixed order, and without what differs in each cluster or with each write. */
+export function observedOf(children: readonly AnyObject[]): readonly AnyObject[] {
+  const read = children.map(({ metadata, ...rest }): AnyObject => {
+    const { uid, resourceVersion, ownerReferences, annotations, deletionTimestamp, ...identity } = metadata;
+    return { ...rest, metadata: identity };
+  });
+  return read.sort((a, b) => (objectId(a) < objectId(b) ? -1 : 1));
 }

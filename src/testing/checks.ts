@@ -6,7 +6,7 @@ import type { RenderedKind } from '../contract/kind.js';
 import { APPLIED_HASH_ANNOTATION, isHashAnnotation } from '../contract/names.js';
 import { contentHash, controllerOf, describeRef, objectId, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
-import { observedOf } from '../contract/observed.js';
+import { observedOf } from '../contract/projections.js';
 import { groupKind, resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
 import { describePath, driftOf, managedFieldsOf } from '../engine/managed-fields.js';

@@ -2,7 +2,7 @@ import { messageOf, OperatorError } from '../../contract/error.js';
 import { selects } from '../../contract/label-selector.js';
 import { PAUSED_ANNOTATION } from '../../contract/names.js';
 import { objectKey } from '../../contract/object.js';
-import { pausedBy } from '../../contract/owned-children.js';
+import { pausedBy } from '../../contract/control.js';
 import { compileRegularExpression, sizeOfRegularExpression } from '../../contract/regular-expression.js';
 import { compare, pathText } from '../common.js';
 import { durationSeconds } from './duration.js';

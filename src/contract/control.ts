@@ -1,0 +1,77 @@
+import type { ConditionProps, Readiness } from './conditions.js';
+import { DRIFT_MODES } from './controller.js';
+import type { DriftMode, Explanation } from './controller.js';
+import { OperatorError } from './error.js';
+import { DRIFT_ANNOTATION, PAUSED_ANNOTATION } from './names.js';
+import { describeRef, objectId, refOf } from './object.js';
+import type { AnyObject, CustomResource } from './object.js';
+
+/** What the annotations of a custom resource ask for. */
+export interface Control {
+  /** @default false */
+  readonly isPaused?: boolean;
+  /** @default - as for all custom resources */
+  readonly drift?: DriftMode;
+}
+
+type Annotations = NonNullable<AnyObject['metadata']['annotations']>;
+
+/** @throws OperatorError `InvalidAnnotation` */
+export function controlOf(annotations: Annotations | undefined): Control {
+  if (!annotations) return {};
+  const drift = annotated(annotations, DRIFT_ANNOTATION, DRIFT_MODES);
+  return { isPaused: pausedBy(annotations), ...(drift && { drift }) };
+}
+
+/** Reports whether a custom resource is paused. @throws OperatorError `InvalidAnnotation` */
+export function pausedBy(annotations: Annotations = {}): boolean {
+  return annotated(annotations, PAUSED_ANNOTATION, ['true', 'false']) === 'true';
+}
+
+function annotated<T extends string>(
+  annotations: Annotations,
+  name: string,
+  known: readonly T[],
+): T | undefined {
+  const value = annotations[name];
+  if (value === undefined) return undefined;
+  const found = known.find((one) => one === value);
+  if (found !== undefined) return found;
+  const message = `metadata.annotations[${JSON.stringify(name)}]: ${JSON.stringify(value)} is none of ${known.join(', ')}; write one of them, or remove the annotation. Nothing is written until then`;
+  throw new OperatorError({
+    ...{ reason: 'InvalidAnnotation', message },
+    path: ['metadata', 'annotations', name],
+  });
+}
+
+/** Returns the readiness of a paused custom resource where an object isn't created for it; that of its children else. */
+export function pausedReadiness(
+  rendered: readonly AnyObject[],
+  children: readonly AnyObject[],
+): Readiness | undefined {
+  const present = new Set(children.map(objectId));
+  const missing = rendered.find((object) => !present.has(objectId(object)));
+  if (!missing) return undefined;
+  const message = `${describeRef(refOf(missing))} is missing, and is not created during a pause`;
+  return { phase: 'progressing', reason: 'Paused', message };
+}
+
+type Observed = CustomResource<unknown, { readonly observedGeneration?: number }>;
+
+export function pausedCondition(cr: Observed): ConditionProps {
+  const { generation } = cr.metadata;
+  const waiting = generation === observedGenerationOf(cr) ? '' : `; generation ${generation} waits`;
+  const message = `Nothing but this status is written${waiting}; remove the annotation ${PAUSED_ANNOTATION} to go on`;
+  return { type: 'Paused', status: 'True', reason: 'Paused', message };
+}
+
+export function pausedExplanation(cr: CustomResource): Explanation {
+  const summary = `is paused: nothing would be done; remove the annotation ${PAUSED_ANNOTATION} to go on`;
+  return { of: refOf(cr), summary, differs: false };
+}
+
+/** Returns the generation that was carried out last; the schema's default of -1 means none. */
+export function observedGenerationOf({ status }: Observed): number | undefined {
+  const { observedGeneration = -1 } = status ?? {};
+  return observedGeneration < 0 ? undefined : observedGeneration;
+}
