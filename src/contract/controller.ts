@@ -10,12 +10,12 @@ import type { Sweep } from './sweep.js';
  * The core of the contract: everything that the engine knows of a kind.
  *
  * **Guarantees.** `reconcile` is never called twice at once for one key, and not before every watch has delivered its
- * first complete list. After anything that `mapsTo` names has changed, it is called again, but for a status of the custom
- * resource that the plan of the key writes itself. After another write of that plan it is called again within ten seconds, so
- * a plan that writes something else each time goes on for ever.
+ * first complete list. After anything that `mapsTo` or `concerns` names has changed, it is called again, but for a status of
+ * the custom resource that the plan of the key writes itself. After another write of that plan it is called again within ten
+ * seconds, so a plan that writes something else each time goes on for ever.
  *
- * **Assumptions.** `keep`, `mapsTo` and `reconcile` are pure: no I/O, no clock but `now`, no state of their own. Where a
- * plan depends on what no watch shows, such as an admin's policy, a change of that has to requeue the key. A reconcile
+ * **Assumptions.** `keep`, `mapsTo`, `concerns` and `reconcile` are pure: no I/O, no clock but `now`, no state of their own.
+ * Where a plan depends on what no watch shows, such as an admin's policy, a change of that has to requeue the key. A reconcile
  * reads the present state and derives everything from it, since any event may be lost, doubled or late. A plan whose applies
  * depend on those of the plan before, and on no change after them, sets `requeueAt`.
  *
@@ -107,6 +107,14 @@ export interface Watch {
   readonly claims?: (object: AnyObject) => readonly string[];
   /** Returns the keys to reconcile when the object (as kept) appears, changes or goes. */
   mapsTo(object: AnyObject): readonly string[];
+  /**
+   * Reports whether the object (as kept) concerns a custom resource, as one that names it in its spec: then the keys of that are
+   * reconciled too. Asked of each that is known, with every change of the object; a plan finds the object with `Reader.get`,
+   * since `Reader.mappedTo` goes by `mapsTo` alone.
+   * @param resource a custom resource, as the first watch of the controller keeps it
+   * @default - it concerns what `mapsTo` names
+   */
+  readonly concerns?: (object: AnyObject, resource: AnyObject) => boolean;
 }
 
 /** A type of objects of which a controller reads only those that its plans ask for. */

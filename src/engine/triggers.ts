@@ -76,8 +76,10 @@ export class Triggers {
     const lane = source.list ? 'initial' : canWait ? 'status' : laneOfEvents;
     // Each key once: an idle worker takes it at the first add.
     const keys = new Set<string>();
-    if (before) this.collect(keys, watch, before);
-    if (after) this.collect(keys, watch, after);
+    const [first] = controller.watches;
+    const resources = first && watch.concerns ? this.props.reader.storeOf(first).objects() : [];
+    if (before) this.collect(keys, watch, before, resources);
+    if (after) this.collect(keys, watch, after, resources);
     if (before && watch.claims) this.release(keys, this.claimsOf(watch, before), this.claimsOf(watch, after));
     const isCustomResource = laneOfEvents === 'change';
     const mayBeOwn = after && !source.list && (isStatus || !isCustomResource);
@@ -102,9 +104,19 @@ export class Triggers {
     return false;
   }
 
-  private collect(keys: Set<string>, watch: Watch, object: AnyObject): void {
+  /** @param resources those that the object may concern */
+  private collect(
+    keys: Set<string>,
+    watch: Watch,
+    object: AnyObject,
+    resources: readonly AnyObject[] = [],
+  ): void {
+    const { controller } = this.props;
     try {
       for (const key of watch.mapsTo(object)) keys.add(key);
+      for (const resource of resources)
+        if (watch.concerns?.(object, resource))
+          for (const key of controller.watches[0]?.mapsTo(resource) ?? []) keys.add(key);
     } catch (error) {
       const what = describeRef(refOf(object));
       this.props.log.error({ err: error }, `${what} can't be mapped, which is a bug of the kind`);

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import type { Plan } from '../../src/contract/controller.js';
+import type { Plan, Watch } from '../../src/contract/controller.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { LANES } from '../../src/engine/work-queue.js';
 import type { Runner } from '../../src/engine/runner.js';
@@ -87,6 +87,47 @@ describe('Triggers, a storm', () => {
     }
     expect(most).toBe(1);
     expect(reconciled.length).toBeLessThan(60);
+  });
+});
+
+describe('Triggers, an object that custom resources name', () => {
+  const named = (source: string, name: string): AnyObject => ({ ...widget(name), spec: { source } });
+  const watches: readonly Watch[] = [
+    { type: WIDGET, keep: (object) => object, mapsTo: ({ metadata }) => [`shop/${metadata.name}`] },
+    {
+      ...{ type: CONFIG_MAP, readOnly: true, mapsTo: () => [] },
+      keep: (object) => object,
+      concerns: ({ metadata }, { spec }) => (spec as { source: string }).source === metadata.name,
+    },
+  ];
+
+  it('wakes those alone, when it appears, changes and goes', async () => {
+    const { deliver, reconciled, clock, reader, server } = startedRunner(undefined, 2, watches);
+    for (const [source, name] of [
+      ['a', 'one'],
+      ['a', 'two'],
+      ['b', 'three'],
+    ] as const)
+      await deliver(named(source, name));
+    const woken = async (): Promise<string[]> => {
+      await clock.advance(100);
+      return reconciled.splice(0).sort();
+    };
+    await woken();
+    await deliver(configMap('a', '1'));
+    expect(await woken()).toEqual(['shop/one', 'shop/two']);
+    await deliver({ ...configMap('a', '2'), data: { key: 'changed' } });
+    expect(await woken()).toEqual(['shop/one', 'shop/two']);
+    reader.store(CONFIG_MAP).observedDeletion(server.get(CONFIG_MAP, 'shop/a')!);
+    expect(await woken()).toEqual(['shop/one', 'shop/two']);
+  });
+
+  it('wakes one whose name it has from now on by the change of that one', async () => {
+    const { deliver, reconciled, clock } = startedRunner(undefined, 2, watches);
+    await deliver(configMap('a', '1'));
+    await deliver(named('a', 'one'));
+    await clock.advance(100);
+    expect(reconciled).toEqual(['shop/one']);
   });
 });
 

@@ -33,3 +33,30 @@ test('of custom resources that share a ConfigMap, one that is dropped takes its 
   await (await start()).reconciled(namespace);
   expect(writes(await requests()).map(summary)).toEqual([]);
 });
+
+test('an object that a custom resource names wakes its key when it appears, changes and goes', async () => {
+  const shares = await Subject.make(cluster, kind, 'named');
+  const { namespace } = shares;
+  const place = { type: configMaps, namespace, name: 'source' };
+  const has = (value: string): Promise<void> =>
+    eventually(async () => {
+      expect((await cluster.get(shares.childPlace(configMaps, 'entries'))).data).toEqual({ a: value });
+    });
+  const configMap = (name: string, data: object) => ({
+    ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace, name }, data },
+  });
+  await cluster.create(configMaps, configMap('entries', {}));
+  const start = () => startController({ cluster, user, kinds: [kind], config, namespaces: [namespace] });
+  const controller = await start();
+  await shares.create('a', { from: 'source' });
+  await has('ours');
+  // A new one has written nothing, which would wake the key too.
+  await controller.stop();
+  await (await start()).reconciled(namespace);
+  await cluster.create(configMaps, configMap('source', { value: 'first' }));
+  await has('first');
+  await cluster.merge(place, { data: { value: 'second' } });
+  await has('second');
+  await cluster.delete(place);
+  await has('ours');
+});

@@ -8,19 +8,33 @@ const mapsTo = (/** @type {import('cdk8s-reconstruct').AnyObject} */ { metadata 
   metadata.namespace ?? '',
 ];
 
+/** The ConfigMap from which a Share takes its value. */
+const sourceOf = (/** @type {import('cdk8s-reconstruct').AnyObject} */ { metadata, spec }) =>
+  `${metadata.namespace}/${/** @type {{ from?: string }} */ (spec).from}`;
+
 /** @type {import('cdk8s-reconstruct').Controller} */
 const controller = {
   name: 'share',
   kind: 'Share',
   watches: [
-    { type: SHARE, mapsTo },
+    { type: SHARE, keep: (share) => share, mapsTo },
     { type: CONFIG_MAP, name: 'entries', writes: ['patch'], mapsTo },
+    {
+      ...{ type: CONFIG_MAP, readOnly: true, keep: (source) => source, mapsTo: () => [] },
+      concerns: ({ metadata }, share) => sourceOf(share) === `${metadata.namespace}/${metadata.name}`,
+    },
   ],
   reconcile(namespace, reader) {
-    const keys = reader.mappedTo(SHARE, namespace).map(({ metadata }) => metadata.name);
+    const shares = reader.mappedTo(SHARE, namespace);
+    const keys = shares.map(({ metadata }) => metadata.name);
+    const valueOf = (/** @type {string} */ key) => {
+      const share = shares.find(({ metadata }) => metadata.name === key);
+      const source = share && reader.get(CONFIG_MAP, sourceOf(share));
+      return /** @type {{ data?: { value?: string } } | undefined} */ (source)?.data?.value ?? 'ours';
+    };
     const withKeys = (/** @type {readonly string[]} */ all) => ({
       ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace, name: 'entries' } },
-      data: Object.fromEntries(all.map((key) => [key, 'ours'])),
+      data: Object.fromEntries(all.map((key) => [key, valueOf(key)])),
     });
     /** @type {import('cdk8s-reconstruct').SharedApply['onConflict']} */
     const onConflict = (conflicts) =>
@@ -35,7 +49,7 @@ const share = {
   ...{ name: 'share', type: SHARE },
   crd: defineCrd({
     ...{ group: 'share.example.com', kind: 'Share', description: 'A key of a shared ConfigMap.' },
-    spec: { type: 'object' },
+    spec: { type: 'object', properties: { from: { type: 'string' } } },
   }),
   rendering: { together: () => ({ manifests: [] }) },
   controllers: () => [controller],
