@@ -419,7 +419,14 @@ function runCommand(): Command {
       '--health-bind-address <address>',
       'serves /healthz and /readyz; 0 is off; also as --health-probe-bind-address',
     ).default(':8081'),
-    ...[CONFIG, KINDS, policyOption('everything but routes'), WATCH_NAMESPACE, ...kindOptions()],
+    ...[CONFIG, KINDS, policyOption('everything but routes'), WATCH_NAMESPACE],
+    new Option(
+      '--watch-namespace-selector <labels>',
+      'only custom resources in namespaces with these labels, which are followed (default: all)',
+    )
+      .argParser(labelSelector)
+      .conflicts('watchNamespace'),
+    ...kindOptions(),
   ];
   return withOptions(command, ...own.map(fromEnvironment), ...CLUSTER);
 }

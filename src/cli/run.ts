@@ -31,6 +31,7 @@ interface RunOptions extends SharedOptions {
   readonly drift: DriftMode;
   readonly observeOnly?: boolean;
   readonly selector?: string;
+  readonly watchNamespaceSelector?: string;
   readonly leaderElect?: boolean;
   readonly leaderElectionNamespace?: string;
   readonly logLevel: LogLevel;
@@ -46,8 +47,8 @@ interface RunOptions extends SharedOptions {
 /** `reconstruct run`: the controller. */
 export async function runController(options: RunOptions): Promise<void> {
   const kinds = await loadKinds(options);
-  const { selector } = options;
-  if (selector !== undefined) checkSelectable(kinds);
+  const { selector, watchNamespaceSelector: namespaceSelector } = options;
+  checkSelectable(kinds, options);
   const log = await createLogger({ level: options.logLevel, format: options.logFormat });
   const metrics = new Metrics();
   const { policy: file, watchNamespace } = options;
@@ -72,6 +73,7 @@ export async function runController(options: RunOptions): Promise<void> {
     operatorNamespace: access.namespace,
     ...(watchNamespace && { namespaces: watchNamespace }),
     ...(selector !== undefined && { selector }),
+    ...(namespaceSelector !== undefined && { namespaceSelector }),
   };
   const controllersBy = (by: Policy | undefined) =>
     kinds.flatMap((kind) => kind.controllers({ ...context, ...(by && { policy: by[kind.name] }) }));
@@ -111,7 +113,7 @@ export async function runController(options: RunOptions): Promise<void> {
       kinds: kinds.map(({ name }) => name),
       server: access.cluster.server,
       context: access.context,
-      watchNamespaces: watchNamespace ?? 'all',
+      watchNamespaces: watchNamespace ?? namespaceSelector ?? 'all',
       selector,
       observeOnly,
       policy: file,
@@ -132,15 +134,36 @@ export async function runController(options: RunOptions): Promise<void> {
   }
 }
 
-/** What is shared by all custom resources of a kind can't be worked out from some of them. @throws CliError */
-function checkSelectable(kinds: readonly Kind[]): void {
-  const shared = kinds.filter(({ rendering }) => !('each' in rendering)).map(({ name }) => name);
-  if (shared.length === 0) return;
-  const others = kinds.map(({ name }) => name).filter((name) => !shared.includes(name));
-  const remedy = others.length > 0 ? `name the others with --kinds ${others.join()}` : 'leave it out';
-  throw new CliError(
-    `--selector: all custom resources of ${shared.join(' and ')} decide together about what they share; ${remedy}`,
-    2,
+/**
+ * What is shared by all custom resources of a kind can't be worked out from some of them, and what is in no namespace isn't
+ * divided by namespaces: two operators would write it.
+ * @throws CliError
+ */
+function checkSelectable(
+  kinds: readonly Kind[],
+  { selector, watchNamespaceSelector }: Pick<RunOptions, 'selector' | 'watchNamespaceSelector'>,
+): void {
+  const refuse = (
+    option: string,
+    isRefused: (kind: Kind) => boolean,
+    why: (names: string) => string,
+  ): void => {
+    const refused = kinds.filter(isRefused).map(({ name }) => name);
+    if (refused.length === 0) return;
+    const others = kinds.map(({ name }) => name).filter((name) => !refused.includes(name));
+    const remedy = others.length > 0 ? `name the others with --kinds ${others.join()}` : 'leave it out';
+    throw new CliError(`${option}: ${why(refused.join(' and '))}; ${remedy}`, 2);
+  };
+  const isShared = ({ rendering }: Kind): boolean => !('each' in rendering);
+  const together = (names: string): string =>
+    `all custom resources of ${names} decide together about what they share`;
+  if (selector !== undefined) refuse('--selector', isShared, together);
+  if (watchNamespaceSelector === undefined) return;
+  refuse('--watch-namespace-selector', isShared, together);
+  refuse(
+    '--watch-namespace-selector',
+    ({ type }) => !type.namespaced,
+    (names) => `custom resources of ${names} are in no namespace`,
   );
 }
 

@@ -9,6 +9,7 @@ import type { HandOverFunction } from './hand-over.js';
 import type { KindConstruct, OwnedKind, Render } from './kind.js';
 import type { ChildOf } from './kubernetes-types.js';
 import { isGroup, isKind, isKubernetesGroup, isLabel } from './names.js';
+import { inNamespaces } from './namespace-selector.js';
 import { groupOf, isMap } from './object.js';
 import type { AnyObject } from './object.js';
 import { KindReferences } from './references.js';
@@ -191,7 +192,10 @@ export function defineKind<
   return {
     ...{ ...kind, controller },
     rendering: { each: kind },
-    controllers: ({ render, selector }) => [controller(render, selector)],
+    controllers: ({ render, selector, namespaceSelector }) => {
+      const all = controller(render, selector);
+      return [namespaceSelector === undefined ? all : inNamespaces(all, namespaceSelector)];
+    },
   };
 }
 

@@ -108,6 +108,8 @@ export interface KindContext {
   readonly namespaces?: readonly string[];
   /** Label selector of the custom resources that the operator looks after. @default - all */
   readonly selector?: string;
+  /** Label selector of the namespaces whose custom resources the operator looks after; not beside `namespaces`. @default - all */
+  readonly namespaceSelector?: string;
   /** Namespace of the operator itself. @default default */
   readonly operatorNamespace?: string;
 }

@@ -102,6 +102,8 @@ describe('switches and names as other programs have them', () => {
     [['apply', '--dry-run', '--wait', 'a.yaml'], /cannot be used with/],
     [['run', '--leader-elect=maybe'], /Write true or false/],
     [['run', '--selector', 'a in b'], /"a in b" selects no labels: write name=value/],
+    [['run', '--watch-namespace-selector', 'a in b'], /"a in b" selects no labels: write name=value/],
+    [['run', '--watch-namespace-selector', 'a', '--watch-namespace', 'shop'], /cannot be used with/],
     [['run', '--drift', 'off'], /Allowed choices are correct, warn, ignore/],
     [['status', '-o', 'xml'], /Allowed choices are text, wide, json, yaml, name/],
     [

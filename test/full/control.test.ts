@@ -2,6 +2,7 @@ import type { V1Deployment } from '@kubernetes/client-node';
 import { beforeAll, expect, test } from 'vitest';
 import type { AuditEntry } from '../../sandbox/audit.js';
 import type { Wire } from '../../src/contract/kubernetes-types.js';
+import { rulesFor } from '../../src/install/rules.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { deployments, eventually, services } from '../support/cluster.js';
 import { startController } from '../support/operator.js';
@@ -28,8 +29,9 @@ const written = (entries: readonly AuditEntry[]): string[] =>
     .filter(({ uri }) => !uri.includes('dryRun=All'))
     .map(summary);
 
-const kubectl = (...args: readonly string[]) =>
-  cluster.sandbox.kubectl(['-n', apps.namespace, ...args]).then(({ stdout }) => stdout);
+const kubectlIn = ({ namespace }: Subject, ...args: readonly string[]) =>
+  cluster.sandbox.kubectl(['-n', namespace, ...args]).then(({ stdout }) => stdout);
+const kubectl = (...args: readonly string[]) => kubectlIn(apps, ...args);
 
 const start = (...args: readonly string[]): Promise<RunningController> =>
   startController({ cluster, user, kinds: [appService], namespaces: [apps.namespace], args });
@@ -186,4 +188,39 @@ test('run --observe-only reports what it would do, once, and sends nothing but r
   expect(await observer.stop()).toBe(0);
   expect(written(await requests())).toEqual([]);
   expect((await requests()).some(({ uri }) => uri.includes('dryRun=All'))).toBe(true);
+});
+
+test('a namespace that gains the label of --watch-namespace-selector is looked after, and one that loses it is left as it is', async () => {
+  const other = 'operator-87';
+  const selector = 'control-test=on';
+  await controller.stop();
+  const selected = await Subject.make(cluster, appService, 'selected');
+  const label = (value: string): Promise<unknown> =>
+    cluster.sandbox.kubectl(['label', '--overwrite', `namespace/${selected.namespace}`, value]);
+  const rights = () => rulesFor([appService], { namespaceSelector: selector });
+  const args = ['--watch-namespace-selector', selector];
+  controller = await startController({ ...{ cluster, user: other, kinds: [appService], rights, args } });
+  await apps.create('elsewhere', spec);
+  await selected.create('web', spec);
+  await settled(cluster, other);
+  expect((await selected.get('web')).status?.conditions).toBeUndefined();
+
+  await label(selector);
+  await selected.ready('web');
+  await settled(cluster, other, { namespace: selected.namespace });
+
+  const requests = await requestsFromNowOn(cluster, other);
+  const from = controller.log.length;
+  await label('control-test=off');
+  await controller.reconciled('web', from);
+  await kubectlIn(selected, 'scale', 'deployment/web', '--replicas=2');
+  await kubectlIn(selected, 'delete', 'service/web');
+  await selected.edit('web', { ...spec, image: 'example.com/web:2' });
+  await settled(cluster, other);
+  expect(written(await requests())).toEqual([]);
+
+  await label(selector);
+  await selected.asRendered('web');
+  await selected.ready('web');
+  expect(await cluster.find(apps.childPlace(deployments, 'elsewhere'))).toBeUndefined();
 });

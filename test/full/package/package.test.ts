@@ -312,6 +312,7 @@ const VALUES: Readonly<Record<string, string>> = {
   },
   ...{ '--metrics-cert-path': 'certs', '--metrics-cert-name': 'a.crt', '--metrics-cert-key': 'a.key' },
   ...{ '--metrics-cert-secret': 'certs', '--selector': 'app=web', '--details': '2' },
+  '--watch-namespace-selector': 'team=shop',
   ...{ '--group': 'web.example.com', '--kind': 'Page', '--children': 'ConfigMap', '--package': '0.1.0' },
   ...{
     '--ingress-namespace': 'edge',
@@ -327,7 +328,7 @@ const VALUES: Readonly<Record<string, string>> = {
 /** What an option needs beside it. */
 const BESIDE: Readonly<Record<string, readonly string[]>> = {
   '--as-group': ['--as', 'jane'],
-  'run --selector': ['--kinds', 'appservice'],
+  ...{ 'run --selector': ['--kinds', 'appservice'], '--watch-namespace-selector': ['--kinds', 'appservice'] },
   ...{ '--monitoring-labels': ['--monitoring'], '--runbooks': ['--monitoring'] },
   ...{ '--replace': ['--apply'], '--accept-data-loss': ['--apply'], 'install --dry-run': ['--apply'] },
   '--metrics-cert-secret': ['--metrics-secure'],
