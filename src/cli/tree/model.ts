@@ -224,7 +224,7 @@ function childStatus(
 ): ChildStatus {
   const { phase, message } = childReadiness(child);
   const own = pods
-    .filter((pod) => isPodOf(child, pod))
+    .filter((pod) => pod.metadata.namespace === child.metadata.namespace && isPodOf(child, pod))
     .map((pod) => ({
       ...podStatus(pod),
       ...(announced.has(pod.metadata.uid) && { nodeAnnounced: true }),
@@ -485,9 +485,7 @@ async function resourceStatus(
 ): Promise<ResourceStatus> {
   const { uid, namespace } = cr.metadata;
   const all: Missed[] = [];
-  const listed = async (type: ResourceType, selector?: string): Promise<readonly AnyObject[]> => {
-    // Events on objects without a namespace are in `default`.
-    const own = namespace ?? (type === eventType ? 'default' : undefined);
+  const listed = async (type: ResourceType, selector?: string, own = namespace) => {
     const where = name === undefined && namespace !== undefined ? ofScope : own;
     return list(scopeOf({ type, namespace: where, selector })).catch((error: unknown) => {
       all.push(missed(type, error));
@@ -503,8 +501,11 @@ async function resourceStatus(
   const objects = candidates.flat().filter((object) => controllerOf(object)?.uid === uid);
   const selectors = new Set(objects.flatMap((child) => podSelector(child, own) ?? []));
   const podLists = await Promise.all([...selectors].map((selector) => listed(podType, selector)));
-  const pods = podLists.flat().filter(({ metadata }) => metadata.namespace === namespace);
-  const allEvents: readonly Event[] = await listed(eventType);
+  // Events on objects without a namespace are in `default`.
+  const places = new Set([cr, ...objects].map(({ metadata }) => metadata.namespace ?? 'default'));
+  const pods = podLists.flat().filter((pod) => places.has(pod.metadata.namespace ?? ''));
+  const eventLists = await Promise.all([...places].map((place) => listed(eventType, undefined, place)));
+  const allEvents: readonly Event[] = eventLists.flat();
   const announcing = allEvents.filter(({ reason = '' }) => ANNOUNCED.has(reason));
   const announced = new Set(announcing.map(({ regarding }) => regarding?.uid));
   const children = objects.map((child) => childStatus(child, pods, announced));

@@ -93,7 +93,11 @@ function resourceNode(resource: ResourceStatus, now: Date, isWide: boolean): Nod
   const since = age(verdict.since, now);
   const isReady = verdict.word === 'Ready' && verdict.current;
   return {
-    ...{ name: describeRef(resource), created, nodes: children.map((child) => childNode(child, isWide)) },
+    ...{
+      name: describeRef(resource),
+      created,
+      nodes: children.map((child) => childNode(child, resource, isWide)),
+    },
     state: `${verdictText(resource)}${since && `, for ${since}`}`,
     details: [
       ...(isReady && !verdict.byChildren ? [] : [verdict.message]),
@@ -110,11 +114,12 @@ const PHASES = {
   stalled: { name: 'Stalled', color: 'red' },
 } as const;
 
-function childNode(child: ChildStatus, isWide: boolean): Node {
-  const { pods, phase, kind, name, created } = child;
+function childNode(child: ChildStatus, { namespace }: ResourceStatus, isWide: boolean): Node {
+  const { pods, phase, kind, created } = child;
   const text = childText(child);
+  const name = namespace === undefined ? describeRef(child) : `${kind} ${child.name}`;
   return {
-    ...{ name: `${kind} ${name}`, created, details: [], nodes: pods.map((pod) => podNode(pod, isWide)) },
+    ...{ name, created, details: [], nodes: pods.map((pod) => podNode(pod, isWide)) },
     state: phase === 'ready' && text === 'is applied' ? 'Ready' : `${PHASES[phase].name}, ${text}`,
     color: PHASES[phase].color,
   };

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { noSuchResource } from '../../../src/cli/targets.js';
 import { collect, lister, look } from '../../../src/cli/tree/model.js';
+import { textOf } from '../../../src/cli/tree/text.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { Api } from '../../../src/engine/api.js';
 import type { ApiRequest, ApiResponse } from '../../../src/engine/transport.js';
@@ -27,6 +28,9 @@ function deployment(name: string, meta: object = {}): AnyObject {
   return anObject(DEPLOYMENT, name, metadata, { spec });
 }
 
+const POD = { apiVersion: 'v1', kind: 'Pod' };
+const EVENT = { apiVersion: 'events.k8s.io/v1', kind: 'Event' };
+
 const apiOf = (
   objects: readonly AnyObject[],
   answer: (req: ApiRequest) => ApiResponse | undefined = () => undefined,
@@ -47,6 +51,34 @@ test("all of a kind cost as many lists as one of it, and no list of others' obje
   const ofTheirs = [...appService.children, ...appService.related].map(({ plural }) => [plural, label]);
   const others = [['appservices'], ['events'], ['deployments', 'app.kubernetes.io/part-of=reconstruct']];
   expect(asked.map(String).sort()).toEqual([...ofTheirs, ...others].map(String).sort());
+});
+
+test('a cluster-scoped custom resource is shown with the pods and events of its children in their namespaces', async () => {
+  const kind = { ...appService, type: { ...appService.type, namespaced: false } };
+  const cr = anObject(kind.type, 'web', { namespace: undefined, uid: 'uid-web' }, { spec: {} });
+  const inNamespace = (namespace: string): AnyObject[] => {
+    const uid = `uid-${namespace}`;
+    const labels = { [label]: 'web', 'pod-template-hash': '5f' };
+    const replicaSet = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web-5f', uid: `${uid}-rs` };
+    const ownerReferences = [{ ...replicaSet, controller: true }];
+    return [
+      deployment('web', { namespace, uid }),
+      anObject(POD, `web-5f-${namespace}`, { namespace, labels, uid: `${uid}-pod`, ownerReferences }),
+      anObject(EVENT, 'pulled', { namespace }, { reason: namespace, regarding: { uid: `${uid}-pod` } }),
+    ];
+  };
+  const { api } = apiOf([cr, ...inNamespace('shop'), ...inNamespace('depot')]);
+  const scope = { targets: [{ kind, name: 'web' }], namespace: 'other', operators: false };
+  const document = await collect(scope, lister(api), now);
+
+  const [web] = document.resources;
+  expect(web?.children.map(({ namespace, pods }) => [namespace, pods.map(({ name }) => name)])).toEqual([
+    ['shop', ['web-5f-shop']],
+    ['depot', ['web-5f-depot']],
+  ]);
+  expect(web?.events.map(({ reason }) => reason).sort()).toEqual(['depot', 'shop']);
+  const text = textOf(document, { now, paint: (_, painted) => painted });
+  expect(text).toMatch(/^AppService web [^]* Deployment shop\/web .*\n.* Pod web-5f-shop /);
 });
 
 describe('what is refused', () => {
