@@ -17,8 +17,7 @@ export interface Control {
 type Annotations = NonNullable<AnyObject['metadata']['annotations']>;
 
 /** @throws OperatorError `InvalidAnnotation` */
-export function controlOf(annotations: Annotations | undefined): Control {
-  if (!annotations) return {};
+export function controlOf(annotations: Annotations): Control {
   const drift = annotated(annotations, DRIFT_ANNOTATION, DRIFT_MODES);
   return { isPaused: pausedBy(annotations), ...(drift && { drift }) };
 }

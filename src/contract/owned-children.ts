@@ -14,12 +14,12 @@ import type {
   ApplyStep,
   Controller,
   DeleteStep,
-  EventStep,
   Lookup,
   Plan,
   Reader,
   Watch,
 } from './controller.js';
+import { SteadyRenderer } from './deterministic.js';
 import { OperatorError } from './error.js';
 import { isGenerated, secretType } from './generated.js';
 import type { GeneratedValues, KindGenerated } from './generated.js';
@@ -46,7 +46,6 @@ import {
   worstOf,
 } from './status.js';
 import type { Failure, StatusFunction, StatusReport } from './status.js';
-import { SteadyRenderer } from './steady-renderer.js';
 
 /** Functions of a kind beside its construct; the adapter handles kinds of every type. */
 export interface OwnFunctions {
@@ -68,6 +67,7 @@ const WRITTEN: ReadonlySet<Action> = new Set(['created', 'configured', 'correcte
 /** One custom resource at one time. */
 interface Pass {
   readonly cr: LiveResource;
+  readonly owner: OwnerReference;
   /** The children before the plan. */
   readonly children: readonly AnyObject[];
   readonly reader: Reader;
@@ -103,6 +103,7 @@ export class OwnedChildren implements Controller {
   private readonly selected?: LabelSelector;
   private readonly renderer: SteadyRenderer;
   private readonly mayHaveSecrets: boolean;
+  private readonly recreated: ReadonlySet<string>;
 
   constructor(
     private readonly owning: OwningKind,
@@ -119,6 +120,7 @@ export class OwnedChildren implements Controller {
     if (owning.references) this.lookups = owning.references.lookups;
     const types = [...owning.children, ...owning.formerChildren].map(groupKind);
     this.mayHaveSecrets = types.includes(groupKind(secretType));
+    this.recreated = new Set(owning.children.filter(({ recreate }) => recreate).map(groupKind));
     this.renderer = new SteadyRenderer(owning, render);
   }
 
@@ -131,7 +133,10 @@ export class OwnedChildren implements Controller {
     }
     // The answer to a write may come after the watch has reported that it isn't selected any more.
     if (this.selected && !selects(this.selected, cr.metadata.labels ?? {})) return NOTHING;
-    const pass: Pass = { cr, reader, now, children: this.owned(cr, reader) };
+    const { apiVersion, kind } = cr;
+    const { name, uid = '' } = cr.metadata;
+    const owner = { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
+    const pass: Pass = { cr, owner, reader, now, children: this.owned(cr, reader) };
     const desired = this.desired(pass);
     if (!desired) return { ...NOTHING, requeueAt: new Date(now.getTime() + UNKNOWN_MILLISECONDS) };
     const reported = this.reported(pass, desired);
@@ -159,7 +164,7 @@ export class OwnedChildren implements Controller {
     const generate = generated?.missing(cr, secret);
     let control: Control = {};
     try {
-      control = controlOf(cr.metadata.annotations);
+      if (cr.metadata.annotations) control = controlOf(cr.metadata.annotations);
       const found = references?.resolve(cr, (...query) => reader.find(...query));
       if (references && !found) return undefined;
       const observed = observes ? observedOf(children) : undefined;
@@ -184,15 +189,17 @@ export class OwnedChildren implements Controller {
     return this.own.handOver?.({ cr: cr as never, children }) ?? [];
   }
 
-  private applied({ cr, reader }: Pass, { rendered, handedOver, control: { drift } }: Desired): ApplyStep[] {
+  private applied(
+    { cr, owner, reader }: Pass,
+    { rendered, handedOver, control: { drift } }: Desired,
+  ): ApplyStep[] {
     const { dependencies } = rendered;
-    const owner = ownerReference(cr);
     const fieldManager = childrenFieldManager(this.kind);
     return [
       ...handedOver.map((step) => ({ ...step, handOver: true, owner })),
       ...rendered.map((object) => ({
         ...{ object, fieldManager, owner },
-        ...(this.isRecreated(object) && { recreate: true }),
+        ...(this.recreated.has(groupKind(object)) && { recreate: true }),
         ...(dependencies?.has(object) && {
           waitsFor: () => waitOf(object, dependencies, this.owned(cr, reader)),
         }),
@@ -222,7 +229,7 @@ export class OwnedChildren implements Controller {
 
   /** Returns the plan that makes values, and nothing else. */
   private generating(
-    { cr, reader }: Pass,
+    { cr, owner, reader }: Pass,
     generated: KindGenerated,
     generate: GeneratedValues,
     reported: Plan,
@@ -232,17 +239,17 @@ export class OwnedChildren implements Controller {
     const event = (changes: ChangeSet) => generated.eventOf(cr, secret, changes);
     return {
       ...reported,
-      apply: [{ ...step, owner: ownerReference(cr), generate }],
-      events: [...reported.events, { regarding: regardingOf(cr), event }],
+      apply: [{ ...step, owner, generate }],
+      events: [...reported.events, { regarding: { ...refOf(cr), uid: owner.uid }, event }],
       again: (changes) => changes.some(({ action }) => action === 'created' || action === 'configured'),
     };
   }
 
   /** Returns what every plan ends with: status and events. */
   private reported(pass: Pass, desired: Desired): Plan {
-    const { cr } = pass;
+    const { cr, owner } = pass;
     const report = oncePerOutcome((changes) => this.report(pass, desired, changes));
-    const regarding = regardingOf(cr);
+    const regarding = { ...refOf(cr), uid: owner.uid };
     return {
       ...NOTHING,
       status: [
@@ -267,10 +274,6 @@ export class OwnedChildren implements Controller {
     };
   }
 
-  private isRecreated(object: AnyObject): boolean {
-    return this.owning.children.some((type) => type.recreate && groupKind(type) === groupKind(object));
-  }
-
   /** A failure stands in the conditions, but what the children say stays of use beside it. */
   private report(pass: Pass, desired: Desired, changes: ChangeSet): Report {
     const { cr, reader, now } = pass;
@@ -293,13 +296,17 @@ export class OwnedChildren implements Controller {
         report.readiness ??
         worstReadiness(children.map(childReadiness)));
     const readiness = waiting && !failure ? worstReadiness([waiting.readiness, judged]) : judged;
-    const drifted = driftedCondition(changes);
+    const isDrifted = changes.some(({ action }) => action === 'drifted');
+    const drifted = isDrifted ? driftedCondition(changes) : undefined;
     const held = [...(isPaused ? [pausedCondition(cr)] : []), ...(drifted ? [drifted] : [])];
-    const others = (report.conditions ?? []).filter(({ type }) => !held.some((one) => one.type === type));
+    const { conditions = [] } = report;
+    const others =
+      held.length > 0 ? conditions.filter(({ type }) => !held.some((one) => one.type === type)) : conditions;
     // An edit that waits has not been observed, so tools don't take the state of its children for that of the edit.
     const generation = isPaused ? observedGenerationOf(cr) : cr.metadata.generation;
     const all = [...standardConditions(readiness), ...held, ...others];
-    const requeueAt = earliest(report.requeueAt, waiting?.requeueAt);
+    const [until, own] = [waiting?.requeueAt, report.requeueAt];
+    const requeueAt = until && (!own || until < own) ? until : own;
     return {
       readiness,
       status: {
@@ -336,19 +343,6 @@ export class OwnedChildren implements Controller {
       return { report: {}, error };
     }
   }
-}
-
-function ownerReference({ apiVersion, kind, metadata: { name, uid = '' } }: LiveResource): OwnerReference {
-  return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
-}
-
-function regardingOf(cr: LiveResource): EventStep['regarding'] {
-  return { ...refOf(cr), uid: cr.metadata.uid ?? '' };
-}
-
-function earliest(...times: readonly (Date | undefined)[]): Date | undefined {
-  const [first] = times.filter((time) => time !== undefined).sort((a, b) => a.getTime() - b.getTime());
-  return first;
 }
 
 /** Computes the status once for its several readers. */
