@@ -28,8 +28,10 @@ interface Accepted extends Basis {
   readonly hashes: string;
 }
 
-/** Renderings that differ by what the children say alone. */
+/** Renderings that differ by what the children and the references say alone. */
 interface Course extends Basis {
+  /** Hash of the references of the last rendering: the others may change until it settles. */
+  readonly references: string;
   readonly renderings: readonly { readonly hashes: readonly string[]; readonly at: number }[];
   readonly error?: OperatorError;
 }
@@ -38,7 +40,7 @@ interface Course extends Basis {
 export class SteadyRenderer {
   /** By key, the last rendering that was accepted. */
   private readonly accepted = new Map<string, Accepted>();
-  /** By key, of kinds that observe their children. */
+  /** By key, of kinds that observe their children, or have references. */
   private readonly courses = new Map<string, Course>();
 
   constructor(
@@ -58,10 +60,12 @@ export class SteadyRenderer {
     now: Date,
   ): Rendered {
     const policy = this.renderOnce.policyInForce?.();
-    const { observed, ...others } = inputs ?? {};
-    const course = observed && { inputs: hashOf(cr, others), policy };
+    const { observed, references, ...others } = inputs ?? {};
+    const read = observed ?? references;
+    const course = read && { inputs: hashOf(cr, others), policy, references: contentHash(references ?? {}) };
     const last = this.courses.get(keyOf(cr));
-    if (course && last?.error && isSame(last, course)) throw last.error;
+    if (course && last?.error && isSame(last, course) && last.references === course.references)
+      throw last.error;
     const again = (): Rendered => this.renderOnce(this.kind, cr, inputs);
     const rendered = again();
     this.requireSteady(cr, { inputs: hashOf(cr, inputs), policy }, rendered, children, again);
@@ -104,8 +108,13 @@ export class SteadyRenderer {
     this.accepted.set(key, { ...basis, hashes });
   }
 
-  /** Refuses what renders to something else each time, by what its children say of the last rendering. */
-  private requireSettling(cr: CustomResource, basis: Basis, rendered: Rendered, now: Date): void {
+  /** Refuses what renders to something else each time, by what its children, or objects made of them, say of the last rendering. */
+  private requireSettling(
+    cr: CustomResource,
+    basis: Omit<Course, 'renderings'>,
+    rendered: Rendered,
+    now: Date,
+  ): void {
     const [key, at] = [keyOf(cr), now.getTime()];
     const known = this.courses.get(key);
     const earlier = known && isSame(known, basis) ? known.renderings : [];
@@ -121,7 +130,7 @@ export class SteadyRenderer {
       ? undefined
       : new OperatorError({
           reason: 'NeverSettles',
-          message: `${describeRef(refOf(cr))} was rendered ${renderings.length} times within a minute without an edit${changed ? `, the last time with another ${describeRef(refOf(changed))}` : ''}: what it renders from the status of its children changes that status. Let the construct read nothing of a child that follows from what it renders`,
+          message: `${describeRef(refOf(cr))} was rendered ${renderings.length} times within a minute without an edit${changed ? `, the last time with another ${describeRef(refOf(changed))}` : ''}: what it renders changes what it reads of its children, or of objects that it refers to. Let it read nothing that follows from what it renders`,
         });
     this.courses.set(key, { ...basis, renderings, ...(error && { error }) });
     if (error) throw error;

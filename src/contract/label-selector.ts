@@ -35,6 +35,13 @@ const NAME = '[A-Za-z0-9](?:[-\\w.]{0,61}[A-Za-z0-9])?';
 const KEY = `(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?/)?${NAME}`;
 const EXISTS = new RegExp(`^(!?)\\s*(${KEY})$`);
 const EQUALS = new RegExp(`^(${KEY})\\s*(=|==|!=)\\s*((?:${NAME})?)$`);
+
+/** Reports whether an object can have a label with this value. */
+export function isLabel(key: string, value: string): boolean {
+  const [, label, sign, its] = EQUALS.exec(`${key}=${value}`) ?? [];
+  return label === key && sign === '=' && its === value;
+}
+
 const IN = new RegExp(`^(${KEY})\\s+(in|notin)\\s*\\((.*)\\)$`);
 const VALUE = new RegExp(`^(?:${NAME})?$`);
 

@@ -17,6 +17,9 @@ export function isHashAnnotation(name: string): boolean {
   return name === APPLIED_HASH_ANNOTATION || name.startsWith(SHARED_HASH_PREFIX);
 }
 
+/** Copy of what `kubectl apply` has applied: of a Secret, too. */
+export const LAST_APPLIED_ANNOTATION = 'kubectl.kubernetes.io/last-applied-configuration';
+
 /** On an object that exists already: `<Kind>/<name>` of the custom resource that may take it over. */
 export const ADOPT_BY_ANNOTATION = 'reconstruct.kosmos.io/adopt-by';
 

@@ -86,6 +86,12 @@ export function keyOf({ metadata }: Pick<AnyObject, 'metadata'>): string {
   return objectKey(metadata.namespace, metadata.name);
 }
 
+/** Sorts objects of a type, so that equal ones come in the same order. */
+export function byName(objects: readonly AnyObject[]): AnyObject[] {
+  const keyed = objects.map((object) => [keyOf(object), object] as const);
+  return keyed.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
+}
+
 /** The inverse of `objectKey`. */
 export function splitKey(key: string): { namespace?: string; name: string } {
   const slash = key.indexOf('/');
@@ -139,4 +145,12 @@ export function contentHash(object: object): string {
     hashes.set(object, known);
   }
   return known;
+}
+
+/** Freezes what is shared, with all that is in it, and returns it. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
+  Object.freeze(value);
+  Object.values(value).forEach(deepFreeze);
+  return value;
 }

@@ -1,5 +1,5 @@
 import type { Wait } from './change.js';
-import type { Condition, Readiness } from './conditions.js';
+import type { Condition, ConditionProps, Readiness } from './conditions.js';
 import type { Rendered } from './kind.js';
 import { APPLIED_HASH_ANNOTATION } from './names.js';
 import { contentHash, describeRef, objectId, refOf } from './object.js';
@@ -48,41 +48,49 @@ export function waitText(ref: ObjectRef, { readiness }: Wait): string {
 /** Waiting that takes longer needs a person. */
 const TIMEOUT_MILLISECONDS = 600_000;
 
+const WAITING = 'Waiting';
+
+/** Waiting of a custom resource, as its status reports it. */
+export interface Waiting {
+  readonly readiness: Readiness;
+  /** Since when it waits, by its transition. */
+  readonly condition: ConditionProps;
+  /** When the readiness becomes another. */
+  readonly requeueAt?: Date;
+}
+
 type WithConditions = CustomResource<unknown, { readonly conditions?: readonly Partial<Condition>[] }>;
 
-/** Returns the readiness of a custom resource of which something waits, and when it becomes another; of none, nothing. */
-export function waitingReadiness(
+/** Returns the waiting of a custom resource of which something waits; of none, nothing. */
+export function waitingOf(
   cr: WithConditions,
   dependencies: Dependencies,
   live: readonly AnyObject[],
   now: Date,
-): { readonly readiness: Readiness; readonly requeueAt?: Date } | undefined {
+): Waiting | undefined {
   const waits = [...dependencies.keys()].flatMap((object) => {
     const wait = waitOf(object, dependencies, live);
     return wait ? [{ ref: refOf(object), wait }] : [];
   });
   const [first] = waits;
   if (!first) return undefined;
+  const message = waitText(first.ref, first.wait);
+  const reason = 'WaitingForDependency';
+  const condition = { type: WAITING, status: 'True', reason, message } as const;
   const isIn = (phase: Readiness['phase']) => waits.find(({ wait }) => wait.readiness.phase === phase);
   const failed = isIn('stalled') ?? isIn('failing');
   if (failed) {
     const { readiness } = failed.wait;
-    const message = `${readiness.message}; ${describeRef(failed.ref)} waits for it`;
-    return { readiness: { ...readiness, message } };
+    const why = `${readiness.message}; ${describeRef(failed.ref)} waits for it`;
+    return { readiness: { ...readiness, message: why }, condition };
   }
-  const { reason, status, message, lastTransitionTime, observedGeneration } =
-    cr.status?.conditions?.find(({ type }) => type === 'Ready') ?? {};
-  const who = `${describeRef(first.ref)} waits`;
-  const wasLate = reason === 'DependencyTimeout' && observedGeneration === cr.metadata.generation;
-  const since = status === 'Unknown' ? Date.parse(lastTransitionTime ?? '') : NaN;
-  const until = (Number.isNaN(since) ? now.getTime() : since) + TIMEOUT_MILLISECONDS;
-  const isLate = now.getTime() >= until || (wasLate && message?.startsWith(who));
-  const what = first.wait.readiness.message;
-  if (isLate) {
-    const late = `${who} for more than ten minutes: ${what}`;
-    return { readiness: { phase: 'failing', reason: 'DependencyTimeout', message: late } };
+  const before = cr.status?.conditions?.find(({ type }) => type === WAITING);
+  const since =
+    before?.lastTransitionTime === undefined ? now.getTime() : Date.parse(before.lastTransitionTime);
+  const until = since + TIMEOUT_MILLISECONDS;
+  if (now.getTime() >= until) {
+    const late = `${describeRef(first.ref)} waits for more than ten minutes: ${first.wait.readiness.message}`;
+    return { readiness: { phase: 'failing', reason: 'DependencyTimeout', message: late }, condition };
   }
-  const waiting = waitText(first.ref, first.wait);
-  const readiness = { phase: 'progressing', reason: 'WaitingForDependency', message: waiting } as const;
-  return { readiness, requeueAt: new Date(until) };
+  return { readiness: { phase: 'progressing', reason, message }, condition, requeueAt: new Date(until) };
 }

@@ -30,7 +30,7 @@ import type { LabelSelector } from './label-selector.js';
 import { childrenFieldManager, statusFieldManager } from './names.js';
 import { contentHash, controllerOf, describeRef, keyOf, objectId, objectKey, refOf } from './object.js';
 import type { AnyObject, CustomResource, OwnerReference } from './object.js';
-import { waitingReadiness, waitOf } from './order.js';
+import { waitingOf, waitOf } from './order.js';
 import { describeThrown } from './origin.js';
 import { keepIdentity, keepStatus, observedOf } from './projections.js';
 import { childReadiness, worstReadiness } from './readiness.js';
@@ -287,9 +287,7 @@ export class OwnedChildren implements Controller {
     const failure = worstOf(failures) ?? error;
     // In a pause nothing is applied, so nothing waits.
     const waiting =
-      rendered.dependencies && !isPaused
-        ? waitingReadiness(cr, rendered.dependencies, children, now)
-        : undefined;
+      rendered.dependencies && !isPaused ? waitingOf(cr, rendered.dependencies, children, now) : undefined;
     const judged = failure
       ? failureReadiness(failure)
       : ((isPaused ? pausedReadiness(rendered, children) : undefined) ??
@@ -298,7 +296,11 @@ export class OwnedChildren implements Controller {
     const readiness = waiting && !failure ? worstReadiness([waiting.readiness, judged]) : judged;
     const isDrifted = changes.some(({ action }) => action === 'drifted');
     const drifted = isDrifted ? driftedCondition(changes) : undefined;
-    const held = [...(isPaused ? [pausedCondition(cr)] : []), ...(drifted ? [drifted] : [])];
+    const held = [
+      ...(isPaused ? [pausedCondition(cr)] : []),
+      ...(waiting ? [waiting.condition] : []),
+      ...(drifted ? [drifted] : []),
+    ];
     const { conditions = [] } = report;
     const others =
       held.length > 0 ? conditions.filter(({ type }) => !held.some((one) => one.type === type)) : conditions;

@@ -1,5 +1,5 @@
 import { ADOPT_BY_ANNOTATION, GENERATED_ANNOTATION, isHashAnnotation } from './names.js';
-import { objectId } from './object.js';
+import { deepFreeze, objectId } from './object.js';
 import type { AnyObject, ObjectMeta } from './object.js';
 import { groupKind } from './resource.js';
 
@@ -65,7 +65,7 @@ function countedSpec(object: AnyObject): object | undefined {
 export function observedOf(children: readonly AnyObject[]): readonly AnyObject[] {
   const read = children.map(({ metadata, ...rest }): AnyObject => {
     const { uid, resourceVersion, ownerReferences, annotations, deletionTimestamp, ...identity } = metadata;
-    return { ...rest, metadata: identity };
+    return deepFreeze({ ...rest, metadata: identity });
   });
   return read.sort((a, b) => (objectId(a) < objectId(b) ? -1 : 1));
 }

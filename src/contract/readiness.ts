@@ -1,7 +1,7 @@
 import type { Condition, Phase, Readiness } from './conditions.js';
 import { describeRef, refOf } from './object.js';
 import type { AnyObject } from './object.js';
-import { groupKind } from './resource.js';
+import { groupKind, isBuiltIn } from './resource.js';
 
 interface WorkloadStatus {
   readonly observedGeneration?: number;
@@ -89,10 +89,23 @@ export function childReadiness(child: AnyObject): Readiness {
 export function dependencyReadiness(child: AnyObject): Readiness {
   const readiness = childReadiness(child);
   const { conditions = [] } = (child.status ?? {}) as WorkloadStatus;
+  const unseen = readiness.phase === 'ready' && !isBuiltIn(child) ? unseenText(child) : undefined;
+  if (unseen !== undefined)
+    return { phase: 'progressing', reason: 'NotObserved', message: `${describeRef(refOf(child))} ${unseen}` };
   const isDone = conditions.some(({ type, status }) => type === 'Complete' && status === 'True');
   if (groupKind(child) !== 'Job.batch' || readiness.phase === 'stalled' || isDone) return readiness;
   const message = `${describeRef(refOf(child))} has yet to complete`;
   return { phase: 'progressing', reason: 'NotComplete', message };
+}
+
+/** Returns what is missing for a custom resource to say anything of its present spec. */
+function unseenText({ metadata: { generation }, status }: AnyObject): string | undefined {
+  const { conditions = [], observedGeneration } = (status ?? {}) as WorkloadStatus;
+  if (conditions.length === 0 && observedGeneration === undefined)
+    return "has no status yet; one whose controller never writes any can't be waited for";
+  const ready = conditions.find(({ type }) => type === 'Ready');
+  const isOld = generation !== undefined && (ready?.observedGeneration ?? generation) < generation;
+  return isOld ? 'is ready in an earlier generation' : undefined;
 }
 
 /** Returns the readiness of the whole: the worst of its parts. */

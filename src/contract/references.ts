@@ -1,7 +1,9 @@
 import type { Found, Lookup, Query } from './controller.js';
 import { OperatorError } from './error.js';
 import type { KnownType, Wire } from './kubernetes-types.js';
-import { canonicalJson, contentHash, describeRef, groupOf, isMap, keyOf } from './object.js';
+import { isLabel } from './label-selector.js';
+import { LAST_APPLIED_ANNOTATION } from './names.js';
+import { canonicalJson, contentHash, deepFreeze, describeRef, groupOf, isMap, keyOf } from './object.js';
 import type { AnyObject, CustomResource, ObjectMeta } from './object.js';
 import { keepIdentity } from './projections.js';
 import { groupKind, resourceType } from './resource.js';
@@ -127,12 +129,23 @@ export class KindReferences {
     isOffline: boolean,
   ): unknown {
     const { type } = lookup;
-    const namespace = type.namespaced ? (props.namespace?.(cr as never) ?? cr.metadata.namespace) : undefined;
-    const [wanted, labels] = [props.name?.(cr as never), props.labels?.(cr as never)];
+    // An empty name is none, and an empty namespace that of the custom resource: it would be all namespaces.
+    const asked = props.namespace?.(cr as never) || cr.metadata.namespace;
+    const namespace = type.namespaced ? asked : undefined;
+    const [wanted, labels] = [props.name?.(cr as never) || undefined, props.labels?.(cr as never)];
     if (wanted === undefined && labels === undefined) return props.labels ? [] : undefined;
     const owner = describeRef({ ...cr, ...cr.metadata, kind: this.owner.kind });
     const ref = { ...type, name: wanted ?? labelText(labels), ...(namespace !== undefined && { namespace }) };
     const what = `${owner} refers to ${describeRef(ref)} (references.${name})`;
+    const mistake =
+      type.namespaced && namespace === undefined && !isOffline
+        ? 'its namespace is not given'
+        : mistakeIn(namespace, wanted, labels);
+    if (mistake !== undefined)
+      throw new OperatorError({
+        reason: 'ReferenceNotFound',
+        message: `${what}, which can't be: ${mistake}; change the reference`,
+      });
     const look = (at: Lookup, query: Query): readonly AnyObject[] | undefined => {
       const answer = find(at, { ...query, ...(namespace !== undefined && { namespace }) });
       if (answer.objects || answer.why === undefined) return answer.objects;
@@ -158,6 +171,24 @@ export class KindReferences {
       message: `${what}, which isn't there: create it, or change the reference`,
     });
   }
+}
+
+const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+/** Names of some types are free but for what a path can't have; these can't be in a field selector either. */
+const NO_NAME = /^\.{1,2}$|[/%=,\\\s]/;
+
+/** Returns why nothing can be found: the API server would refuse the request each time. */
+function mistakeIn(
+  namespace: string | undefined,
+  name: string | undefined,
+  labels: Readonly<Record<string, string>> = {},
+): string | undefined {
+  if (namespace !== undefined && !NAMESPACE.test(namespace)) return `no namespace is called "${namespace}"`;
+  if (name !== undefined) return NO_NAME.test(name) ? `no object is called "${name}"` : undefined;
+  const all = Object.entries(labels);
+  if (all.length === 0) return 'no labels would select every object';
+  const wrong = all.find(([label, value]) => !isLabel(label, value));
+  return wrong && `no object has the label ${wrong.join('=')}`;
 }
 
 function labelText(labels: Readonly<Record<string, string>> = {}): string {
@@ -188,13 +219,10 @@ function isPermitted(
   );
 }
 
-/** Holds a copy of all data, so that it would be one of a Secret, too. */
-const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
-
 /** Keeps everything but bookkeeping. */
 function keepReferenced(object: AnyObject): AnyObject {
   const { labels, annotations = {} } = object.metadata;
-  const { [LAST_APPLIED]: _, ...others } = annotations;
+  const { [LAST_APPLIED_ANNOTATION]: _, ...others } = annotations;
   const identity = keepIdentity(object);
   return {
     ...object,
@@ -209,17 +237,20 @@ function keepReferenced(object: AnyObject): AnyObject {
 function secretKeeper(keepsData: boolean): Lookup['keep'] {
   return (object) => {
     // The API server's defaults; a file may lack them.
-    const { data = {}, stringData: _, type = 'Opaque', ...rest } = keepReferenced(object);
-    return { ...rest, type, ...(keepsData && { data }), checksum: contentHash({ type, data }) };
+    const { data = {}, stringData: _, type = 'Opaque', metadata, ...rest } = keepReferenced(object);
+    // Tools keep a copy of all data in annotations.
+    const { annotations, ...others } = metadata;
+    const kept = keepsData ? { metadata, data } : { metadata: others };
+    return { ...rest, ...kept, type, checksum: contentHash({ type, data }) };
   };
 }
 
 const shownOf = new WeakMap<AnyObject, Referenced>();
 
-/** Without what differs between equal objects. */
+/** Without what differs between equal objects; frozen, since all custom resources that refer to it share it. */
 function shown(object: AnyObject): Referenced {
   const { uid, resourceVersion, ownerReferences, deletionTimestamp, ...metadata } = object.metadata;
-  const known = shownOf.get(object) ?? { ...object, metadata };
+  const known = shownOf.get(object) ?? deepFreeze({ ...object, metadata });
   shownOf.set(object, known);
   return known;
 }

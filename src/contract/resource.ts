@@ -42,7 +42,7 @@ export const definitionType = resourceType({
 const BUILT_IN =
   /^([^.]*|(admissionregistration|apiextensions|apiregistration|(rbac\.)?authorization|authentication|certificates|coordination|discovery|events|(flowcontrol|internal)\.apiserver|networking|node|resource|scheduling|storage|storagemigration)\.k8s\.io)$/;
 
-export function isBuiltIn({ apiVersion }: ResourceType): boolean {
+export function isBuiltIn({ apiVersion }: Pick<ResourceType, 'apiVersion'>): boolean {
   return BUILT_IN.test(groupOf(apiVersion));
 }
 

@@ -1,7 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Found, Lookup, Query, TypeRef, Watch } from '../contract/controller.js';
 import { OperatorError } from '../contract/error.js';
-import { controllerOf, describeRef, keyOf, objectKey, refOf, splitKey } from '../contract/object.js';
+import {
+  controllerOf,
+  deepFreeze,
+  describeRef,
+  keyOf,
+  objectKey,
+  refOf,
+  splitKey,
+} from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { keepIdentity, keepStatus } from '../contract/projections.js';
 import { groupKind } from '../contract/resource.js';
@@ -364,12 +372,6 @@ function versionOf({ metadata }: AnyObject): string {
 
 function isNewer(a: AnyObject, b: AnyObject): boolean {
   return compareResourceVersions(versionOf(a), versionOf(b)) > 0;
-}
-
-function deepFreeze(value: unknown): void {
-  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return;
-  Object.freeze(value);
-  Object.values(value).forEach(deepFreeze);
 }
 
 /** Keys of the objects that an owner controls. */

@@ -1,6 +1,5 @@
 import type { Found, Lookup, Query } from '../contract/controller.js';
-import { keyOf } from '../contract/object.js';
-import type { AnyObject } from '../contract/object.js';
+import { byName } from '../contract/object.js';
 import type { Scope } from './api.js';
 import { sameButVersion, Store } from './cache.js';
 import type { Reflector } from './reflector.js';
@@ -134,10 +133,4 @@ function answerOf({ reflector, store }: Watching, { namespace }: Scope): Found {
   const why = doubtful ?? failure?.message;
   if (!synced || store.unservedIn(namespace) === 'doubtful') return why === undefined ? {} : { why };
   return { objects: byName(store.objects()) };
-}
-
-/** Sorts objects, so that equal ones come in the same order. */
-export function byName(objects: readonly AnyObject[]): AnyObject[] {
-  const keyed = objects.map((object) => [keyOf(object), object] as const);
-  return keyed.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
 }

@@ -1,6 +1,6 @@
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { RenderedKind, RenderInputs } from '../contract/kind.js';
-import { isMap } from '../contract/object.js';
+import { byName, isMap } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import type { Find } from '../contract/references.js';
 import { groupKind } from '../contract/resource.js';
@@ -63,7 +63,7 @@ function findAmong(objects: readonly AnyObject[]): Find {
       const metadata = { ...object.metadata, ...(namespace !== undefined && { namespace }) };
       return keep(withEncodedSecret({ ...object, metadata }));
     });
-    return { objects: placed.sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1)) };
+    return { objects: byName(placed) };
   };
 }
 

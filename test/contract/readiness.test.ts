@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Phase } from '../../src/contract/conditions.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { keepStatus } from '../../src/contract/projections.js';
-import { childReadiness, worstReadiness } from '../../src/contract/readiness.js';
+import { childReadiness, dependencyReadiness, worstReadiness } from '../../src/contract/readiness.js';
 
 const METADATA = { namespace: 'shop', name: 'web', generation: 1 };
 
@@ -95,4 +95,17 @@ it('the worst of the parts counts, whatever their order', () => {
   for (const worst of [3, 2, 1]) expect(worstReadiness(all.slice(0, worst + 1))).toEqual(all[worst]);
   expect(worstReadiness(all.toReversed())).toEqual(all[3]);
   expect(worstReadiness([]).phase).toBe('ready');
+});
+
+it.each<[state: string, status: object, phase: Phase]>([
+  ['without a status', {}, 'progressing'],
+  [
+    'ready in an earlier generation',
+    { conditions: [{ type: 'Ready', status: 'True', observedGeneration: 0 }] },
+    'progressing',
+  ],
+  ['ready', { conditions: [{ type: 'Ready', status: 'True', observedGeneration: 1 }] }, 'ready'],
+  ['seen, without conditions', { observedGeneration: 1 }, 'ready'],
+])('of a dependency that is a custom resource %s', (_, status, phase) => {
+  expect(dependencyReadiness(child('Certificate of cert-manager.io/v1', status)).phase).toBe(phase);
 });

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { FieldConflict } from '../../contract/change.js';
 import { OperatorError } from '../../contract/error.js';
-import { isHashAnnotation } from '../../contract/names.js';
+import { isHashAnnotation, LAST_APPLIED_ANNOTATION } from '../../contract/names.js';
 import { canonicalJson, isMap, objectId } from '../../contract/object.js';
 import type { AnyObject, OwnerReference } from '../../contract/object.js';
 import type { ResourceType } from '../../contract/resource.js';
@@ -340,9 +340,6 @@ const SERVERS_OWN: readonly string[] = [
   ...['managedFields', 'resourceVersion', 'generation', 'uid', 'creationTimestamp', 'selfLink'],
 ];
 
-/** Annotation of `kubectl apply`: a copy of the object, secrets included. */
-const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
-
 /**
  * Returns what people mean by an object: without what the API server, this project and `kubectl` keep in it for themselves, and
  * without the status.
@@ -360,7 +357,9 @@ export function visible({ status, ...object }: AnyObject): AnyObject {
 
 function visibleAnnotations(annotations: object): object {
   return Object.fromEntries(
-    Object.entries(annotations).filter(([name]) => !isHashAnnotation(name) && name !== LAST_APPLIED),
+    Object.entries(annotations).filter(
+      ([name]) => !isHashAnnotation(name) && name !== LAST_APPLIED_ANNOTATION,
+    ),
   );
 }
 

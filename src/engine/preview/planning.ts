@@ -10,7 +10,7 @@ import type {
   Watch,
 } from '../../contract/controller.js';
 import { OperatorError } from '../../contract/error.js';
-import { keyOf, objectId, refOf, splitKey } from '../../contract/object.js';
+import { byName, keyOf, objectId, refOf, splitKey } from '../../contract/object.js';
 import type { AnyObject, ObjectRef } from '../../contract/object.js';
 import { groupKind } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
@@ -27,7 +27,7 @@ import { applySteps } from '../carry-out.js';
 import { ServerTime, systemClock } from '../clock.js';
 import { deleteObject, holdsDeletionsBack } from '../delete.js';
 import { doubtOf } from '../installed.js';
-import { byName, scopeOf } from '../lookups.js';
+import { scopeOf } from '../lookups.js';
 import type { Transport } from '../transport.js';
 import { listPages } from '../watch.js';
 

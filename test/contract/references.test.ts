@@ -1,0 +1,96 @@
+import { Construct } from 'constructs';
+import { ApiObject } from 'cdk8s';
+import { expect, it } from 'vitest';
+import type { Lookup, Query } from '../../src/contract/controller.js';
+import type { AnyObject, CustomResource } from '../../src/contract/object.js';
+import { KindReferences } from '../../src/contract/references.js';
+import type { ReferenceProps } from '../../src/contract/references.js';
+import { resourceType } from '../../src/contract/resource.js';
+import { controllerRender } from '../../src/synth/render.js';
+
+const WIDGET = resourceType({ apiVersion: 'demo.io/v1', kind: 'Widget' });
+type Spec = Readonly<Record<string, string>>;
+const cr = (name: string, spec: Spec = {}, namespace: string | undefined = 'shop'): CustomResource => ({
+  ...{ apiVersion: 'demo.io/v1', kind: 'Widget', spec },
+  metadata: { name, uid: name, ...(namespace && { namespace }) },
+});
+const secret = { apiVersion: 'v1', kind: 'Secret', data: true } as const;
+
+/** Resolves one reference, and notes what is asked for. */
+function resolved(props: ReferenceProps<never>, one: CustomResource, type = WIDGET) {
+  const asked: Query[] = [];
+  const find = (_: Lookup, query: Query) => {
+    asked.push(query);
+    return { objects: [] };
+  };
+  let message = '';
+  try {
+    new KindReferences(type, { db: props }).resolve(one, find);
+  } catch (error) {
+    ({ message } = error as Error);
+  }
+  return { asked, message };
+}
+
+it('an empty namespace is that of the custom resource, and never all', () => {
+  const props = { ...secret, name: () => 'db', namespace: () => '' };
+  expect(resolved(props, cr('web')).asked).toEqual([{ namespace: 'shop', name: 'db' }]);
+  const cluster = resourceType({ ...WIDGET, namespaced: false });
+  const { asked, message } = resolved(props, cr('web', {}, ''), cluster);
+  expect(asked).toEqual([]);
+  expect(message).toContain('its namespace is not given');
+});
+
+it.each<[what: string, props: Partial<ReferenceProps<never>>, message: string]>([
+  ['name', { name: () => 'a=b' }, 'no object is called "a=b"'],
+  ['name', { name: () => '..' }, 'no object is called ".."'],
+  ['namespace', { name: () => 'db', namespace: () => 'A b' }, 'no namespace is called "A b"'],
+  ['label', { labels: () => ({ tier: 'a b' }) }, 'no object has the label tier=a b'],
+  ['empty selector', { labels: () => ({}) }, 'no labels would select every object'],
+])('a %s that nothing can have is not asked for: %j', (_, props, message) => {
+  const found = resolved({ ...secret, ...props }, cr('web'));
+  expect(found.asked).toEqual([]);
+  expect(found.message).toContain(message);
+});
+
+it('an empty name is none', () => {
+  expect(resolved({ ...secret, name: () => '' }, cr('web'))).toEqual({ asked: [], message: '' });
+});
+
+it('nothing of a Secret but its checksum is kept, unless its data is asked for', () => {
+  const annotations = { 'kapp.k14s.io/original': '{"data":{"password":"c2VjcmV0"}}' };
+  const live = { ...secret, data: { password: 'c2VjcmV0' }, metadata: { name: 'db', annotations } };
+  const kept = (data: boolean) => {
+    const props = { apiVersion: 'v1', kind: 'Secret', name: () => 'db', data };
+    return JSON.stringify(new KindReferences(WIDGET, { db: props }).lookups[0]?.keep(live));
+  };
+  expect(kept(true)).toContain('c2VjcmV0');
+  expect(kept(false)).not.toContain('c2VjcmV0');
+});
+
+it('a construct cannot change what others refer to as well', () => {
+  class Widget extends Construct {
+    constructor(scope: Construct, id: string, { spec, references }: { spec: Spec; references: unknown }) {
+      super(scope, id);
+      const { data } = (references as { shared: { data: Record<string, string> } }).shared;
+      if (spec.token !== undefined) data.token = spec.token;
+      new ApiObject(this, 'Config', {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: id },
+      }).addJsonPatch();
+    }
+  }
+  const CONFIG_MAP = resourceType({ apiVersion: 'v1', kind: 'ConfigMap' });
+  const references = new KindReferences(WIDGET, { shared: { ...CONFIG_MAP, name: () => 'shared' } });
+  const metadata = { namespace: 'shop', name: 'shared', uid: 's', resourceVersion: '1' };
+  const stored = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { color: 'red' } };
+  const kept = references.lookups[0]?.keep(stored) as AnyObject;
+  const kind = { type: WIDGET, construct: Widget as never, children: [CONFIG_MAP], references };
+  const made = (one: CustomResource) => {
+    const found = references.resolve(one, () => ({ objects: [kept] }));
+    return controllerRender()(kind, one, { ...(found && { references: found }) });
+  };
+  expect(made(cr('b'))).toHaveLength(1);
+  expect(() => made(cr('a', { token: 'of a' }))).toThrow(/not extensible/);
+});
