@@ -60,15 +60,27 @@ export class SteadyRenderer {
     now: Date,
   ): Rendered {
     const policy = this.renderOnce.policyInForce?.();
+    // Not the generation, which stays where another schema of the CRD changes the spec.
+    const edit = { uid: cr.metadata.uid, spec: cr.spec };
     const { observed, references, ...others } = inputs ?? {};
     const read = observed ?? references;
-    const course = read && { inputs: hashOf(cr, others), policy, references: contentHash(references ?? {}) };
+    const course = read && {
+      inputs: contentHash({ ...edit, ...others }),
+      policy,
+      references: contentHash(references ?? {}),
+    };
     const last = this.courses.get(keyOf(cr));
     if (course && last?.error && isSame(last, course) && last.references === course.references)
       throw last.error;
     const again = (): Rendered => this.renderOnce(this.kind, cr, inputs);
     const rendered = again();
-    this.requireSteady(cr, { inputs: hashOf(cr, inputs), policy }, rendered, children, again);
+    this.requireSteady(
+      cr,
+      { inputs: contentHash({ ...edit, ...inputs }), policy },
+      rendered,
+      children,
+      again,
+    );
     if (course) this.requireSettling(cr, course, rendered, now);
     return rendered;
   }
@@ -95,7 +107,7 @@ export class SteadyRenderer {
     const key = keyOf(cr);
     const hashes = rendered.map(contentHash).join();
     const last = this.accepted.get(key);
-    const isKnown = last !== undefined && isSame(last, basis);
+    const isKnown = last?.inputs === basis.inputs && last.policy === basis.policy;
     if (isKnown && last.hashes === hashes) return;
     const applied = new Set(children.map(({ metadata }) => metadata.annotations?.[APPLIED_HASH_ANNOTATION]));
     const isApplied =
@@ -139,11 +151,6 @@ export class SteadyRenderer {
 
 function isSame(a: Basis, b: Basis): boolean {
   return a.inputs === b.inputs && a.policy === b.policy;
-}
-
-/** Not the generation, which stays where another schema of the CRD changes the spec. */
-function hashOf({ metadata, spec }: CustomResource, inputs: RenderInputs | undefined): string {
-  return `${metadata.uid} ${contentHash(spec ?? {})}${inputs ? contentHash(inputs) : ''}`;
 }
 
 const REMEDY =

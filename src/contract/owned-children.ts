@@ -248,7 +248,12 @@ export class OwnedChildren implements Controller {
   /** Returns what every plan ends with: status and events. */
   private reported(pass: Pass, desired: Desired): Plan {
     const { cr, owner } = pass;
-    const report = oncePerOutcome((changes) => this.report(pass, desired, changes));
+    let last: { readonly changes: ChangeSet; readonly report: Report } | undefined;
+    // Once, for its several readers.
+    const report = (changes: ChangeSet): Report => {
+      if (last?.changes !== changes) last = { changes, report: this.report(pass, desired, changes) };
+      return last.report;
+    };
     const regarding = { ...refOf(cr), uid: owner.uid };
     return {
       ...NOTHING,
@@ -345,15 +350,6 @@ export class OwnedChildren implements Controller {
       return { report: {}, error };
     }
   }
-}
-
-/** Computes the status once for its several readers. */
-function oncePerOutcome<T>(compute: (changes: ChangeSet) => T): (changes: ChangeSet) => T {
-  let known: { readonly changes: ChangeSet; readonly value: T } | undefined;
-  return (changes) => {
-    if (known?.changes !== changes) known = { changes, value: compute(changes) };
-    return known.value;
-  };
 }
 
 /** The API server drops what the schema doesn't list, without a word. @param known undefined where any field may be there */
