@@ -22,7 +22,7 @@ const crd = defineCrd({
 });
 
 const generated = /** @type {const} */ ({ password: { length: 24 } });
-/** @typedef {import('cdk8s-reconstruct').PropsOf<typeof crd, unknown, typeof generated>} Props */
+/** @typedef {import('cdk8s-reconstruct').PropsOf<typeof crd, { generated: typeof generated }>} Props */
 
 /** A database, its migration, and the application, each once the one before is ready. */
 class Journal extends Construct {

@@ -36,7 +36,7 @@ const references = /** @satisfies {import('cdk8s-reconstruct').References<typeof
     database: { apiVersion: 'v1', kind: 'Secret', name: (cr) => cr.spec.database },
   })
 );
-/** @typedef {import('cdk8s-reconstruct').PropsOf<typeof crd, typeof references>} Props */
+/** @typedef {import('cdk8s-reconstruct').PropsOf<typeof crd, { references: typeof references }>} Props */
 
 /** A tenant: everything that its application needs in its namespace. */
 class Tenant extends Construct {

@@ -10,12 +10,8 @@ import { groupKind, resourceType } from './resource.js';
 import type { ResourceType, ResourceTypeProps } from './resource.js';
 import type { SpecOf } from './typed-crd.js';
 
-/** Another object that the construct reads, of the custom resource's namespace. */
-export interface ReferenceProps<Spec> extends ResourceTypeProps {
-  /** Returns the name of the object; undefined where this custom resource refers to none. Either this or `labels`. */
-  readonly name?: (cr: CustomResource<Spec>) => string | undefined;
-  /** Returns the labels of the objects, of which there may be any number; undefined where none are looked for. */
-  readonly labels?: (cr: CustomResource<Spec>) => Readonly<Record<string, string>> | undefined;
+/** Other objects that the construct reads, of the custom resource's namespace: one by its name, or any number by their labels. */
+export type ReferenceProps<Spec> = ResourceTypeProps & {
   /**
    * Returns their namespace. Another one than the custom resource's needs a ReferenceGrant there, unless the custom resource has
    * no namespace.
@@ -33,7 +29,18 @@ export interface ReferenceProps<Spec> extends ResourceTypeProps {
    * @default false - their checksum alone
    */
   readonly data?: boolean;
-}
+} & (
+    | {
+        /** Returns the name of the object; undefined where this custom resource refers to none. */
+        readonly name: (cr: CustomResource<Spec>) => string | undefined;
+        readonly labels?: never;
+      }
+    | {
+        /** Returns the labels of the objects; undefined where none are looked for. */
+        readonly labels: (cr: CustomResource<Spec>) => Readonly<Record<string, string>> | undefined;
+        readonly name?: never;
+      }
+  );
 
 /** References of a kind, by the names under which the construct gets them. */
 export type References<Source> = Readonly<Record<string, ReferenceProps<SpecOf<Source>>>>;

@@ -33,16 +33,24 @@ export type StatusOf<Source> = Source extends TypedCrd<unknown, infer Status> ? 
 
 /**
  * The props of the construct that renders a custom resource: `constructor(scope, id, { metadata, spec }: PropsOf<typeof crd>)`;
- * with references, `PropsOf<typeof crd, typeof references>`; with generated values,
- * `PropsOf<typeof crd, typeof references, typeof generated>`, or `PropsOf<typeof crd, unknown, typeof generated>`; with what its
- * children say, `PropsOf<typeof crd, unknown, unknown, typeof children>`.
+ * with what the kind declares beside it, `PropsOf<typeof crd, { references: typeof references; generated: typeof generated }>`;
+ * with `observes`, `PropsOf<typeof crd, { children: typeof children }>`.
  */
-export type PropsOf<Source, References = unknown, Values = unknown, Children = unknown> = CustomResourceProps<
-  SpecOf<Source>
-> &
-  (unknown extends References ? unknown : { readonly references: ReferencesOf<References> }) &
-  (unknown extends Values ? unknown : { readonly generated: Generated<keyof Values & string> }) &
-  (Children extends readonly (infer Child)[] ? { readonly observed: readonly ChildOf<Child>[] } : unknown);
+export type PropsOf<
+  Source,
+  Parts extends {
+    readonly references?: object;
+    readonly generated?: object;
+    readonly children?: readonly object[];
+  } = object,
+> = CustomResourceProps<SpecOf<Source>> &
+  (Parts extends { readonly references: infer All } ? { readonly references: ReferencesOf<All> } : unknown) &
+  (Parts extends { readonly generated: infer Values }
+    ? { readonly generated: Generated<keyof Values & string> }
+    : unknown) &
+  (Parts extends { readonly children: readonly (infer Child)[] }
+    ? { readonly observed: readonly ChildOf<Child>[] }
+    : unknown);
 
 /** Enums of a generated class are their values, its unions what they hold, and its dates text. */
 type OnTheWire<Type> = 0 extends 1 & Type

@@ -3,7 +3,7 @@ import { describe, expectTypeOf, it } from 'vitest';
 import type { KosmosAppService } from '../../imports/kosmos.io.js';
 import { defineCrd } from '../../src/contract/define-crd.js';
 import { defineKind } from '../../src/contract/define-kind.js';
-import type { References } from '../../src/contract/references.js';
+import type { ReferenceProps, References } from '../../src/contract/references.js';
 import type { PropsOf, SpecOf, StatusOf } from '../../src/contract/typed-crd.js';
 
 /** Checked by the compiler, `tsc -p test`; running it proves little more than that it loads. */
@@ -183,7 +183,7 @@ describe('the types of what is observed', () => {
     constructor(
       scope: Construct,
       id: string,
-      { observed }: PropsOf<typeof crd, unknown, unknown, typeof children>,
+      { observed }: PropsOf<typeof crd, { children: typeof children }>,
     ) {
       super(scope, id);
       expectTypeOf(observed[0]?.kind).toEqualTypeOf<'Service' | undefined>();
@@ -206,7 +206,7 @@ describe('the types of references', () => {
     backends: { apiVersion: 'v1', kind: 'Service', labels: (cr) => cr.spec.labels },
     database: { apiVersion: 'db.example.com/v1', kind: 'Database', name: (cr) => cr.spec.image },
   } as const satisfies References<typeof crd>;
-  type Props = PropsOf<typeof crd, typeof references>;
+  type Props = PropsOf<typeof crd, { references: typeof references }>;
 
   class Guestbook extends Construct {
     constructor(
@@ -230,13 +230,28 @@ describe('the types of references', () => {
     // @ts-expect-error The construct reads more.
     defineKind({ crd, construct: Guestbook, references: { tls: references.tls }, children: [] });
   });
+
+  it('are by either name or labels', () => {
+    type Type = Readonly<Record<'apiVersion' | 'kind', string>>;
+    type Name = Type & { readonly name: () => string };
+    type Labels = { readonly labels: () => Readonly<Record<string, string>> };
+
+    expectTypeOf<Name>().toExtend<ReferenceProps<unknown>>();
+    expectTypeOf<Type & Labels>().toExtend<ReferenceProps<unknown>>();
+    expectTypeOf<Name & Labels>().not.toExtend<ReferenceProps<unknown>>();
+    expectTypeOf<Type>().not.toExtend<ReferenceProps<unknown>>();
+  });
 });
 
 describe('the types of generated values', () => {
   const values = { password: { length: 24 }, key: { bytes: 32 } } as const;
 
   class Guestbook extends Construct {
-    constructor(scope: Construct, id: string, { generated }: PropsOf<typeof crd, unknown, typeof values>) {
+    constructor(
+      scope: Construct,
+      id: string,
+      { generated }: PropsOf<typeof crd, { generated: typeof values }>,
+    ) {
       super(scope, id);
       expectTypeOf(generated.keys.password).toEqualTypeOf<{
         readonly name: string;

@@ -25,7 +25,7 @@ class Gate extends Construct {
   /**
    * @param {Construct} scope
    * @param {string} id
-   * @param {import('cdk8s-reconstruct').PropsOf<typeof crd, unknown, unknown, any>} props
+   * @param {import('cdk8s-reconstruct').PropsOf<typeof crd, { children: any }>} props
    */
   constructor(scope, id, { metadata: { name }, spec: { swings }, observed }) {
     super(scope, id);

@@ -31,7 +31,7 @@ class Site extends Construct {
   /**
    * @param {Construct} scope
    * @param {string} id
-   * @param {import('cdk8s-reconstruct').PropsOf<typeof crd, any>} props
+   * @param {import('cdk8s-reconstruct').PropsOf<typeof crd, { references: any }>} props
    */
   constructor(scope, id, { metadata: { name }, references: { tls, theme, backends } }) {
     super(scope, id);

@@ -15,7 +15,7 @@ class Vault extends Construct {
   /**
    * @param {Construct} scope
    * @param {string} id
-   * @param {import('cdk8s-reconstruct').PropsOf<typeof crd, unknown, typeof values>} props
+   * @param {import('cdk8s-reconstruct').PropsOf<typeof crd, { generated: typeof values }>} props
    */
   constructor(scope, id, { metadata: { name }, spec: { image = 'example.com/vault:1' }, generated }) {
     super(scope, id);
