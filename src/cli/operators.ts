@@ -25,12 +25,16 @@ interface KindInNamespace {
   readonly namespace?: string | undefined;
 }
 
-function isResponsible(
+function covers(
   { kinds, watchNamespaces }: InstalledOperator,
   { kind, namespace }: KindInNamespace,
 ): boolean {
   const isWatched = !watchNamespaces || namespace === undefined || watchNamespaces.includes(namespace);
   return isWatched && kinds.includes(kindName(kind));
+}
+
+function isResponsible(operator: InstalledOperator, place: KindInNamespace): boolean {
+  return !operator.observesOnly && covers(operator, place);
 }
 
 const leaseType = resourceType({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' });
@@ -64,22 +68,28 @@ export async function operatorsFor(
     .map((deployment) => ({ ...operatorOf(deployment), deployment }))
     .sort((a, b) => (a.namespace < b.namespace ? -1 : 1));
   const unattended = places.filter((place) => !found.some((operator) => isResponsible(operator, place)));
-  const notes = unattended.map(
-    ({ kind, namespace }) =>
-      `No operator looks after ${kind.type.kind}${namespace === undefined ? '' : ` in ${namespace}`}: none is installed ` +
-      'for it. Install one with "reconstruct install --apply" and the options in use; one started with "reconstruct run" ' +
-      "isn't seen here",
-  );
+  const notes = unattended.map((place) => {
+    const { kind, namespace } = place;
+    const observer = found.find((operator) => covers(operator, place));
+    const why = observer
+      ? `the one in ${observer.namespace} has --observe-only, and writes nothing. "kubectl logs -n ${observer.namespace} deployment/${INSTALL_NAME}" shows what it would do`
+      : 'none is installed for it. Install one with "reconstruct install --apply" and the options in use; one started with "reconstruct run" ' +
+        "isn't seen here";
+    return `No operator looks after ${kind.type.kind}${namespace === undefined ? '' : ` in ${namespace}`}: ${why}`;
+  });
   const operators: OperatorStatus[] = [];
   for (const operator of found) {
-    const { namespace, deployment } = operator;
+    const { namespace, deployment, observesOnly, restraints } = operator;
     const { replicas = 1 } = (deployment.spec ?? {}) as { readonly replicas?: number };
     const { availableReplicas: available = 0 } = (deployment.status ?? {}) as { availableReplicas?: number };
-    const { leader, fault } = await leaderIn(namespace, list, now);
-    operators.push({ namespace, available, replicas, ...(leader !== undefined && { leader }) });
+    const { leader, fault } = observesOnly ? {} : await leaderIn(namespace, list, now);
+    operators.push({
+      ...{ namespace, available, replicas, ...(leader !== undefined && { leader }) },
+      ...(restraints.length > 0 && { restraints }),
+    });
     const trouble = available === 0 ? unavailable(namespace, replicas) : fault;
     // An operator for other kinds or namespaces doesn't matter here.
-    const matters = places.length === 0 || places.some((place) => isResponsible(operator, place));
+    const matters = places.length === 0 || places.some((place) => covers(operator, place));
     if (trouble !== undefined && matters) notes.push(trouble);
   }
   return { operators, unattended, notes: [...new Set(notes)] };
@@ -195,7 +205,10 @@ export interface OperatorContextProps extends OperatorProps {
   readonly note: (line: string) => void;
 }
 
-export type ContextFor = (kind: Kind, namespaces: readonly string[]) => Promise<KindContext>;
+/** What a kind needs, and the operator's drift mode. */
+type OperatorContext = KindContext & Pick<InstalledOperator, 'drift'>;
+
+export type ContextFor = (kind: Kind, namespaces: readonly string[]) => Promise<OperatorContext>;
 
 /**
  * Returns the context that the installed operator has, as far as it isn't given; the defaults of `install` where there is
@@ -230,6 +243,7 @@ export function operatorContext(given: OperatorContextProps): ContextFor {
       operatorNamespace: operatorNamespace ?? operator?.namespace ?? DEFAULT_NAMESPACE,
       ...(section !== undefined && { policy: section }),
       ...(watched && { namespaces: watched }),
+      ...(operator?.drift && { drift: operator.drift }),
     };
   };
 }
@@ -241,9 +255,9 @@ function choose(
   namespaces: readonly string[],
   warn: (line: string) => void,
 ): InstalledOperator | undefined {
-  const operators = all.filter((operator) => isResponsible(operator, { kind }));
+  const operators = all.filter((operator) => covers(operator, { kind }));
   const watching = operators.filter((operator) =>
-    namespaces.some((namespace) => isResponsible(operator, { kind, namespace })),
+    namespaces.some((namespace) => covers(operator, { kind, namespace })),
   );
   const chosen = watching.length > 0 ? watching : operators;
   const [first] = chosen;

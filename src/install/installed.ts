@@ -1,3 +1,5 @@
+import { DRIFT_MODES } from '../contract/controller.js';
+import type { DriftMode } from '../contract/controller.js';
 import { OperatorError } from '../contract/error.js';
 import type { FlagValues, KindFlag } from '../contract/kind.js';
 import { groupOf, objectKey } from '../contract/object.js';
@@ -127,6 +129,12 @@ export interface InstalledOperator {
   readonly namespace: string;
   readonly kinds: readonly string[];
   readonly watchNamespaces?: readonly string[];
+  /** It runs with `--observe-only`, so it writes nothing. */
+  readonly observesOnly: boolean;
+  /** @default - that of `run` */
+  readonly drift?: DriftMode;
+  /** Options by which it leaves things undone, as in `--drift=warn`. */
+  readonly restraints: readonly string[];
   /** Arguments, then variables as `NAME=value`. */
   readonly args: readonly string[];
 }
@@ -151,10 +159,20 @@ export function operatorOf(deployment: AnyObject): InstalledOperator {
   const { args: given = [], env = [] } = template?.spec?.containers?.[0] ?? {};
   const args = [...given, ...env.map(({ name, value = '' }) => `${name}=${value}`)];
   const watchNamespaces = argumentOf(args, '--watch-namespace');
+  const observesOnly = ['', 'true'].includes(argumentOf(args, '--observe-only')?.join() ?? 'false');
+  const [selector, mode] = [argumentOf(args, '--selector')?.join(), argumentOf(args, '--drift')?.join()];
+  const drift = DRIFT_MODES.find((each) => each === mode);
   return {
     namespace: deployment.metadata.namespace ?? '',
     kinds: argumentOf(args, '--kinds') ?? [],
     ...(watchNamespaces && { watchNamespaces }),
+    ...(drift && { drift }),
+    observesOnly,
+    restraints: [
+      ...(observesOnly ? ['--observe-only'] : []),
+      ...(selector ? [`--selector=${selector}`] : []),
+      ...(drift && drift !== 'correct' ? [`--drift=${drift}`] : []),
+    ],
     args,
   };
 }

@@ -27,6 +27,22 @@ function installed(props: Partial<InstallProps> = {}) {
   });
 }
 
+/** An operator's Deployment with more arguments, and variables without `RECONSTRUCT_`. */
+function startedWith(
+  deployment: AnyObject,
+  more: readonly string[],
+  variables: Readonly<Record<string, string>> = {},
+): AnyObject {
+  const copy = structuredClone(deployment) as AnyObject & {
+    spec: { template: { spec: { containers: [{ args: string[]; env?: object[] }] } } };
+  };
+  const [container] = copy.spec.template.spec.containers;
+  container.args.push(...more);
+  const env = Object.entries(variables).map(([name, value]) => ({ name: `RECONSTRUCT_${name}`, value }));
+  container.env = [...(container.env ?? []), ...env];
+  return copy;
+}
+
 describe('the operators of a status', () => {
   const forbidden = () => Promise.reject(new ApiError('List', failure(403, 'Forbidden', 'not you')));
 
@@ -94,6 +110,24 @@ describe('the operators of a status', () => {
     expect(await notesOf(...objects)).toEqual([expect.stringMatching(note)]);
   });
 
+  test('say by which options they leave things undone; one that observes looks after nothing, and needs no lease', async () => {
+    const observing = startedWith(deployment(1), ['--selector=team=a,!old'], {
+      OBSERVE_ONLY: 'true',
+      DRIFT: 'warn',
+    });
+    expect(await operatorsFor([place], sourceOf([observing]), now)).toMatchObject({
+      operators: [{ restraints: ['--observe-only', '--selector=team=a,!old', '--drift=warn'] }],
+      unattended: [place],
+      notes: [
+        'No operator looks after AppService in shop: the one in ops has --observe-only, and writes nothing. ' +
+          '"kubectl logs -n ops deployment/reconstruct" shows what it would do',
+      ],
+    });
+    const usual = startedWith(deployment(1), ['--observe-only=false'], { DRIFT: 'correct', SELECTOR: '' });
+    const { operators, notes } = await operatorsFor([place], sourceOf([usual, held]), now);
+    expect([operators?.[0]?.restraints, notes]).toEqual([undefined, []]);
+  });
+
   test('that may not be read are a note; a lease that may not be read is none', async () => {
     const unreadable = await operatorsFor([place], forbidden, now);
     expect(unreadable).toEqual({
@@ -133,6 +167,10 @@ describe('the operator that is responsible for what is applied', () => {
     expect(await find(given())).toMatchObject({ namespace: 'ops' });
     const none = finder(new MemoryCluster());
     expect([await none.find(given()), none.warnings]).toEqual([undefined, []]);
+    const observing = installed().map((each) =>
+      each.kind === 'Deployment' ? startedWith(each, ['--observe-only']) : each,
+    );
+    expect(await finder(new MemoryCluster(observing)).find(given())).toBeUndefined();
     const named = finder(new MemoryCluster(), 'ops');
     expect(await named.find(given())).toBeUndefined();
     expect(named.warnings).toEqual(['There is no operator in ops: what is made of these is applied here']);
@@ -186,6 +224,12 @@ describe('the context of a diff', () => {
     const { contextFor, said } = contextIn(cluster);
     expect(await contextFor(jobWatcher, ['shop'])).toMatchObject({
       ...{ flags: {}, operatorNamespace: 'ops', namespaces: ['shop', 'team'] },
+    });
+    const warning = installed().map((each) =>
+      each.kind === 'Deployment' ? startedWith(each, ['--drift=warn', '--observe-only']) : each,
+    );
+    expect(await contextIn(new MemoryCluster(warning)).contextFor(appService, ['shop'])).toMatchObject({
+      drift: 'warn',
     });
     expect((await contextFor(streamIngress, ['shop'])).flags).toEqual(flags);
     const given = { flags: { '--ingress-namespace': 'mine' }, watchNamespaces: ['a'] };

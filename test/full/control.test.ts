@@ -2,9 +2,11 @@ import type { V1Deployment } from '@kubernetes/client-node';
 import { beforeAll, expect, test } from 'vitest';
 import type { AuditEntry } from '../../sandbox/audit.js';
 import type { Wire } from '../../src/contract/kubernetes-types.js';
+import { INSTALL_NAME, INSTALLATION_LABEL } from '../../src/install/names.js';
 import { rulesFor } from '../../src/install/rules.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { deployments, eventually, services } from '../support/cluster.js';
+import { Reconstruct } from '../support/commands.js';
 import { startController } from '../support/operator.js';
 import type { RunningController } from '../support/operator.js';
 import { requestsFromNowOn, settled, summary, writes } from '../support/requests.js';
@@ -41,6 +43,12 @@ const annotate = (name: string, annotation: string, value: string | null): Promi
     metadata: { annotations: { [`reconstruct.kosmos.io/${annotation}`]: value } },
   });
 
+const diff = (name: string, ...args: readonly string[]) =>
+  new Reconstruct('diff', cluster.sandbox.adminKubeconfig, ['-n', apps.namespace]).run(
+    `appsvc/${name}`,
+    ...args,
+  );
+
 const deploymentOf = (name: string) =>
   cluster.get<Wire<V1Deployment>>(apps.childPlace(deployments, name)).then(({ spec }) => spec!);
 
@@ -66,6 +74,11 @@ test('while a custom resource is paused, nothing but its status is written; afte
   await settled(cluster, user, { namespace: apps.namespace });
   expect(new Set(written(await requests()))).toEqual(new Set([statusOnly('paused')]));
   expect((await apps.get('paused')).status?.observedGeneration).toBe(generation);
+  const { code, stdout } = await diff('paused');
+  expect([code, stdout]).toEqual([
+    0,
+    expect.stringMatching(/^AppService \S+\/paused is paused: nothing would be done; remove the annotation/),
+  ]);
 
   await annotate('paused', 'paused', null);
   await apps.asRendered('paused');
@@ -134,6 +147,35 @@ test('run --drift holds for all whose annotation says nothing else', async () =>
   await settled(cluster, user, { namespace: apps.namespace });
   expect(await deploymentOf('ignored')).toMatchObject({ replicas: 2 });
   await hasCondition('ignored', { type: 'Drifted' }, false);
+
+  const without = await diff('ignored');
+  expect([without.code, without.stdout]).toEqual([1, expect.stringContaining('would be changed')]);
+  const labels = {
+    'app.kubernetes.io/part-of': 'reconstruct',
+    [INSTALLATION_LABEL]: apps.namespace,
+  };
+  const args = ['run', '--kinds=appservice.kosmos.io', `--watch-namespace=${apps.namespace}`];
+  const container = { name: 'manager', image: 'example.com/operator:1', args };
+  const env = [{ name: 'RECONSTRUCT_DRIFT', value: 'ignore' }];
+  await using left = new AsyncDisposableStack();
+  left.defer(async () => {
+    await kubectl('delete', 'deployment', INSTALL_NAME);
+  });
+  await cluster.create(deployments, {
+    ...{ apiVersion: 'apps/v1', kind: 'Deployment' },
+    metadata: { name: INSTALL_NAME, namespace: apps.namespace, labels },
+    spec: {
+      ...{ replicas: 0, selector: { matchLabels: { app: 'operator' } } },
+      template: {
+        metadata: { labels: { app: 'operator' } },
+        spec: { containers: [{ ...container, env }] },
+      },
+    },
+  });
+  expect(await diff('ignored', '--operator-namespace', apps.namespace)).toMatchObject({
+    code: 0,
+    stdout: '',
+  });
 });
 
 test('operators with selectors share a namespace, and a custom resource whose label changes goes over untouched', async () => {

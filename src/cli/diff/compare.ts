@@ -167,7 +167,7 @@ export async function previewKind(
 ): Promise<Preview> {
   const refs = given.map(({ after }) => refOf(after));
   const context = await contextFor(kind, [...new Set(refs.flatMap(({ namespace }) => namespace ?? []))]);
-  const { namespaces } = context;
+  const { namespaces, drift } = context;
   for (const ref of refs)
     if (namespaces && ref.namespace !== undefined && !namespaces.includes(ref.namespace))
       warn(
@@ -176,7 +176,7 @@ export async function previewKind(
   const found = await preview({
     ...{ controllers: kind.controllers(context), given, transport, now: () => new Date() },
     ...options,
-    ...(namespaces && { namespaces }),
+    ...{ ...(namespaces && { namespaces }), ...(drift && { drift }) },
   });
   return { ...found, explanations: explanationsFor(new Set(refs.map((ref) => objectId(ref))), found) };
 }

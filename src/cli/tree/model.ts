@@ -35,6 +35,8 @@ export interface OperatorStatus {
   readonly replicas: number;
   /** The holder of the lease. @default - there is none, or the lease may not be read */
   readonly leader?: string;
+  /** Options by which it leaves things undone, as in `--observe-only`. @default - none */
+  readonly restraints?: readonly string[];
 }
 
 interface ObjectStatus extends ObjectRef {

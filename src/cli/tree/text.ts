@@ -263,10 +263,11 @@ function resourceLines(resource: ResourceStatus): Line[] {
 /** Returns a line for each operator, or one that there is none; nothing where operators may not be read. */
 function operatorLines(operators: readonly OperatorStatus[] | undefined): Line[] {
   if (operators?.length === 0) return [['operator', 'Operator: none is installed in the cluster']];
-  return (operators ?? []).map(({ namespace, available, replicas, leader }) => {
+  return (operators ?? []).map(({ namespace, available, replicas, leader, restraints }) => {
     const state = `${available > 0 ? 'ready' : 'not ready'}, ${available} of ${replicas}`;
     const leads = leader === undefined ? '' : `, leader ${leader}`;
-    return [`operator ${namespace}`, `Operator in ${namespace}: ${state}${leads}`];
+    const held = restraints ? `, with ${restraints.join(' ')}` : '';
+    return [`operator ${namespace}`, `Operator in ${namespace}: ${state}${leads}${held}`];
   });
 }
 

@@ -1,6 +1,7 @@
 import type { Change, ChangeSet } from '../../contract/change.js';
 import type {
   Controller,
+  DriftMode,
   Explanation,
   Found,
   Lookup,
@@ -44,6 +45,8 @@ export interface PlanningProps {
    * @default - whole lists
    */
   readonly ownedSelector?: string;
+  /** See `ApplierProps.drift`. */
+  readonly drift?: DriftMode;
   /** See `ApplierProps.placeholders`. @default false */
   readonly placeholders?: boolean;
 }
@@ -75,6 +78,7 @@ export class Planning {
     given = [],
     namespaces,
     ownedSelector,
+    drift,
     placeholders = false,
   }: PlanningProps) {
     this.controller = controller;
@@ -89,7 +93,7 @@ export class Planning {
       ...(ownedSelector !== undefined && { ownedSelector }),
     });
     const state = { clock: systemClock, lastApplies: new LastApplies(), metrics: new Metrics() };
-    this.applier = new Applier({ api, ...state, placeholders });
+    this.applier = new Applier({ api, ...state, placeholders, ...(drift && { drift }) });
   }
 
   /** Keys that custom resources map to. */

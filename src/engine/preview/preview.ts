@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Change, ChangeSet, FieldConflict } from '../../contract/change.js';
-import type { ApplyStep, Controller, Plan, Explanation } from '../../contract/controller.js';
+import type { ApplyStep, Controller, DriftMode, Plan, Explanation } from '../../contract/controller.js';
 import type { OperatorError } from '../../contract/error.js';
 import { isMap, keyOf, objectId, objectKey, refOf } from '../../contract/object.js';
 import type { AnyObject, ObjectRef } from '../../contract/object.js';
@@ -85,6 +85,8 @@ export interface PreviewProps {
   readonly transport: Transport;
   /** The namespaces that the operator watches. @default - all */
   readonly namespaces?: readonly string[];
+  /** See `ApplierProps.drift`. */
+  readonly drift?: DriftMode;
   readonly now: () => Date;
   /** See `DryRunProps.blocking`. @default false */
   readonly blocking?: boolean;
@@ -104,11 +106,11 @@ export class ControllerPreview {
     private readonly controller: Controller,
     private readonly props: PreviewProps,
   ) {
-    const { transport, given, namespaces, blocking = false, ownedSelector } = props;
+    const { transport, given, namespaces, drift, blocking = false, ownedSelector } = props;
     this.dryRun = new DryRun(transport, { blocking, keepsLists: ownedSelector !== undefined });
     this.planning = new Planning({
       ...{ controller, transport: this.dryRun, given: given.map(({ after }) => after) },
-      ...(namespaces && { namespaces }),
+      ...{ ...(namespaces && { namespaces }), ...(drift && { drift }) },
       ...(ownedSelector !== undefined && { ownedSelector }),
       placeholders: true,
     });

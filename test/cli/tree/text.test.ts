@@ -49,7 +49,10 @@ const event = {
 
 test('a custom resource is a tree down to its pods, with reasons and events, within 80 characters', () => {
   const document = {
-    operators: [{ namespace: 'ops', available: 2, replicas: 2, leader: 'pod-1' }],
+    operators: [
+      { namespace: 'ops', available: 2, replicas: 2, leader: 'pod-1' },
+      { namespace: 'trial', available: 1, replicas: 1, restraints: ['--observe-only', '--drift=warn'] },
+    ],
     notes: ['No operator looks after it'],
     resources: [resource({ events: [event] })],
   };
@@ -68,6 +71,7 @@ AppService shop/web   60m  Stalled CrashLoopBackOff, for 2m
           Back-off restarting failed container
 
 Operator in ops: ready, 2 of 2, leader pod-1
+Operator in trial: ready, 1 of 1, with --observe-only --drift=warn
 
 No operator looks after it
 `);
