@@ -33,10 +33,13 @@ const refused = previewOf('Service', 'failed', {
 
 describe('the text of a diff', () => {
   test('shows fields, who loses them, and what is refused', () => {
-    const objects = [previewOf('Pod', 'unchanged'), changed, refused, previewOf('Secret', 'deleted')];
+    const objects = [
+      ...[previewOf('Pod', 'unchanged'), { ...changed, waitsFor: ref('Job') }],
+      ...[refused, previewOf('Secret', 'deleted')],
+    ];
     expect(textOf({ objects, explanations: [] }, plain)).toBe(
       [
-        'ConfigMap shop/web would be changed',
+        'ConfigMap shop/web would be changed, once Job shop/web is ready',
         '  .data.a',
         '- "1"',
         '+ "2"',

@@ -130,4 +130,48 @@ describe('One turn', () => {
     expect(did).toEqual(['created a', 'created b']);
     expect(pauses).toEqual([]);
   });
+
+  describe('of which an object waits', () => {
+    const ref = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'shop', name: 'a' };
+    const wait = (phase: 'progressing' | 'stalled') => ({
+      ...{ ref, readiness: { phase, reason: 'NotReady', message: 'not yet' } },
+    });
+    /** The second waits for the first as long as this says. */
+    const waiting = (waitsFor: NonNullable<ApplyStep['waitsFor']>) =>
+      making(['a', 'b'], { apply: [step(map('a')), { ...step(map('b')), waitsFor }] });
+
+    it('ends, and says for what, unless it is to go on until nothing waits', async () => {
+      const progressing = waiting(() => wait('progressing'));
+      const { did, changes, pauses } = await once(new Server(), progressing);
+      expect(did).toEqual(['created a', 'skipped b']);
+      expect(changes[1]).toMatchObject({ waitsFor: { ref, readiness: { message: 'not yet' } } });
+      expect(pauses).toEqual([]);
+
+      let looks = 0;
+      const passing = waiting(() => (++looks < 3 ? wait('progressing') : undefined));
+      const outcome = await once(new Server(), passing, { waits: true });
+      expect([outcome.did, outcome.pauses]).toEqual([
+        ['created a', 'created b'],
+        [1, 2],
+      ]);
+    });
+
+    it('ends once it would wait in vain, or for too long', async () => {
+      const stalled = await once(
+        new Server(),
+        waiting(() => wait('stalled')),
+        { waits: true },
+      );
+      expect([stalled.did, stalled.pauses]).toEqual([['created a', 'skipped b'], []]);
+      const late = await once(
+        new Server(),
+        waiting(() => wait('progressing')),
+        { waits: true },
+      );
+      expect([late.did, late.pauses]).toEqual([
+        ['created a', 'skipped b'],
+        [1, 2, 3, 4],
+      ]);
+    });
+  });
 });

@@ -158,6 +158,20 @@ describe('A preview', () => {
     ]);
   });
 
+  it('tries what waits, and says for what', async () => {
+    const readiness = { phase: 'progressing', reason: 'NotReady', message: 'not yet' } as const;
+    const ref = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'shop', name: 'a' };
+    const waits = { ...applying(map('b', '1')), waitsFor: () => ({ ref, readiness }) };
+    const controller = controllerOf(() => ({ ...NOTHING, apply: [applying(map('a', '1')), waits] }));
+    const { objects } = await previewed(new Server([given]), controller);
+    expect(objects.map(({ action, waitsFor }) => [action, waitsFor])).toEqual([
+      ...[
+        ['created', undefined],
+        ['created', ref],
+      ],
+    ]);
+  });
+
   it('tells what would be recreated', async () => {
     const server = new Server([given, owned(map('web', '1'))]);
     server.intercept = ({ method }) =>
