@@ -132,7 +132,12 @@ async function adoptionsOf(
   const waiting = new Map<string, Omit<Adoption, 'preview'>>();
   for (const { ref, error } of objects) {
     const type = types.find((each) => groupKind(each) === groupKind(ref));
-    if (error?.reason !== 'OwnershipConflict' || !type) continue;
+    if (error?.reason !== 'OwnershipConflict') continue;
+    if (!type) {
+      // Generated values, and what kinds share, are handed over by the annotation alone.
+      refused.push(forPerson(error.message));
+      continue;
+    }
     const live = await new Api(props.transport).get(type, objectKey(ref.namespace, ref.name));
     const why = controllerOf(live) ? forPerson(error.message) : refusal(live, ref, offer);
     if (why === undefined) waiting.set(objectId(ref), { type, uid: live.metadata.uid, offer });

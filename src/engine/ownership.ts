@@ -26,10 +26,11 @@ export function checkOwnership(object: AnyObject, owner: OwnerReference): void {
   const what = describeRef(refOf(object));
   const rename = `create the ${owner.kind} under another name`;
   if (!controller) {
-    const offer = offerTo(owner);
+    const inside = object.metadata.namespace === undefined ? '' : ` -n ${object.metadata.namespace}`;
+    const command = `reconstruct adopt ${owner.kind.toLowerCase()} ${owner.name}${inside}`;
     throw new OperatorError({
       reason: 'OwnershipConflict',
-      message: `${what} exists already and has no owner; ${rename} or, where it may have the object, annotate the object with ${ADOPT_BY_ANNOTATION}=${offer}`,
+      message: `${what} exists already and has no owner; ${rename} or, where it may have the object, give "${command}" or annotate the object with ${ADOPT_BY_ANNOTATION}=${offerTo(owner)}`,
     });
   }
   if (isNamesake(controller, owner)) {

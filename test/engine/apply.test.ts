@@ -122,7 +122,12 @@ describe('Applier, ownership', () => {
   });
 
   it.each([
-    ['has no owner', [], 'OwnershipConflict', 'reconstruct.kosmos.io/adopt-by=Widget/web'],
+    [
+      'has no owner',
+      [],
+      'OwnershipConflict',
+      'give "reconstruct adopt widget web -n shop" or annotate the object with reconstruct.kosmos.io/adopt-by=Widget/web',
+    ],
     ['belongs to somebody else', [ownedBy('other')], 'OwnershipConflict', 'controlled by Widget other'],
     [
       'only has the owner among its owners',
