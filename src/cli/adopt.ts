@@ -23,7 +23,7 @@ import { CliError } from './exit.js';
 import { operatorContext } from './operators.js';
 import { confirmed, paint, plain, print, printError, warn } from './output.js';
 import { policyOf, policyParser } from './policy-file.js';
-import { noSuchResource, targetsOf } from './targets.js';
+import { meansKind, noSuchResource, targetsOf } from './targets.js';
 import type { KindTarget } from './targets.js';
 import { lister } from './tree/model.js';
 
@@ -59,7 +59,7 @@ export async function runAdopt(words: readonly string[], options: AdoptOptions):
       2,
     );
   const kinds = await loadKinds(options);
-  const isFile = filename.length > 0 || first === '-' || existsSync(first);
+  const isFile = filename.length > 0 || first === '-' || existsSync(first) || !meansKind(first, kinds);
   const targets = isFile ? [] : targetsOf(words, kinds);
   if (targets.some(({ name }) => name === undefined))
     throw new CliError(`${words.join(' ')}: name the custom resources, as in "adopt ${first} web"`, 2);

@@ -204,7 +204,7 @@ const A_REFERENCE = "{ apiVersion: 'v1', kind: 'Secret', name: (cr) => cr.spec.s
 function referencesOf(owner: ResourceType, given: object): KindReferences {
   for (const [name, props] of Object.entries(given)) {
     const where = `defineKind: references.${name}`;
-    checkType(where, props as object, REFERENCE);
+    checkType(where, props as object, REFERENCE, A_REFERENCE);
     const { labels, name: one, namespace, namespaced = true, data, kind } = props as ReferenceProps<never>;
     if ((one === undefined) === (labels === undefined))
       throw misdefined(where, `give either name or labels, as in ${A_REFERENCE}`);
@@ -423,8 +423,8 @@ export const KNOWN_KINDS: readonly string[] = [...API_VERSIONS.keys()];
  * Refuses a type that is surely none: the controller would wait until it is served.
  * @throws OperatorError `InvalidDefinition`
  */
-function checkType(where: string, type: object, options: readonly Option[]): void {
-  const { apiVersion, kind } = checkOptions(where, type, options, `write ${EXAMPLE}`) as Given &
+function checkType(where: string, type: object, options: readonly Option[], example = EXAMPLE): void {
+  const { apiVersion, kind } = checkOptions(where, type, options, `write ${example}`) as Given &
     ResourceTypeProps;
   const group = groupOf(apiVersion);
   const known = group.includes('.')

@@ -84,11 +84,15 @@ export function childReadiness(child: AnyObject): Readiness {
 }
 
 /**
- * Reports whether what depends on an object may be applied: once it is ready, and of a Job, once that has completed.
+ * Reports whether what depends on an object may be applied: once it is ready; of a Job, once that has completed; of a claim,
+ * once it exists, since many are bound only when a Pod uses them, which waits for its volume by itself.
+ * @see https://kubernetes.io/docs/concepts/storage/storage-classes/#volume-binding-mode
  */
 export function dependencyReadiness(child: AnyObject): Readiness {
   const readiness = childReadiness(child);
-  const { conditions = [] } = (child.status ?? {}) as WorkloadStatus;
+  const { conditions = [], phase } = (child.status ?? {}) as WorkloadStatus;
+  if (groupKind(child) === 'PersistentVolumeClaim' && phase === 'Pending')
+    return { phase: 'ready', reason: 'Pending', message: `${describeRef(refOf(child))} is applied` };
   const unseen = readiness.phase === 'ready' && !isBuiltIn(child) ? unseenText(child) : undefined;
   if (unseen !== undefined)
     return { phase: 'progressing', reason: 'NotObserved', message: `${describeRef(refOf(child))} ${unseen}` };

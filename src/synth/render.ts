@@ -191,17 +191,31 @@ function synthesize(
     ...(kind.observes && { observed }),
   };
   new kind.construct(chart, name, props as ConstructorParameters<typeof kind.construct>[2]);
+  const all = chart.node.findAll();
+  const depends = all.some(({ node }) => node.dependencies.length > 0);
+  if (depends) checkDependencies(chart, all);
   const manifests: unknown[] = chart.toJson();
-  const nodes = chart.node.findAll().filter((node) => ApiObject.isApiObject(node));
+  const nodes = all.filter((node) => ApiObject.isApiObject(node));
   if (nodes.length !== manifests.length) {
     throw new Error(
       'the construct makes a Chart of its own, whose objects would be lost; use a Construct instead',
     );
   }
   const objects = manifests.map(inOrder);
-  for (const { node } of nodes)
-    if (node.dependencies.length > 0) return { objects, before: dependenciesOf(chart) };
-  return { objects };
+  return { objects, ...(depends && { before: dependenciesOf(chart) }) };
+}
+
+/** Nothing of another chart is ever applied here, so waiting for it would be in vain. */
+function checkDependencies(chart: Chart, all: readonly IConstruct[]): void {
+  for (const { node } of all)
+    for (const { node: other } of node.dependencies) {
+      const isAround = node.scopes.some((scope) => scope.node === other);
+      if (!isAround && other.scopes.includes(chart)) continue;
+      const why = isAround ? 'which contains it' : 'which is not rendered with this custom resource';
+      throw new Error(
+        `${node.path} depends on ${other.path || 'the App'}, ${why}; give addDependency another construct of the same custom resource`,
+      );
+    }
 }
 
 /** Returns by the place of each object in the chart those of what comes before it, of which cdk8s has noted the nearest. */

@@ -40,6 +40,8 @@ const PODS = {
   nameOf: () => undefined,
 };
 
+const A_SECRET = { apiVersion: 'v1', kind: 'Secret' };
+
 const define = (props: object = {}): OwnedKind =>
   defineKind({ crd: crd(), construct: Widget, children: [DEPLOYMENT], ...props } as never);
 
@@ -106,6 +108,29 @@ describe('defineKind', () => {
     [
       'v0 and v1 have different fields',
       { crd: crd({ versions: [{ ...VERSION, name: 'v0', schema: { openAPIV3Schema: {} } }, VERSION] }) },
+    ],
+    ['observes: give true or false, not "yes"', { observes: 'yes' }],
+    ['unknown option reference; did you mean references?', { reference: {} }],
+    [
+      "references.tls: write { apiVersion: 'v1', kind: 'Secret', name: (cr) => cr.spec.secretName }, not \"Secret\"",
+      { references: { tls: 'Secret' } },
+    ],
+    [
+      'references.tls: name: give a function, as in (cr) =>',
+      { references: { tls: { ...A_SECRET, name: 'a' } } },
+    ],
+    ['references.tls: give either name or labels, as in {', { references: { tls: A_SECRET } }],
+    [
+      'references.tls: unknown option selector; there are',
+      { references: { tls: { ...A_SECRET, selector: 'a' } } },
+    ],
+    [
+      'references.map: data is for Secrets; leave it out',
+      { references: { map: { apiVersion: 'v1', kind: 'ConfigMap', name: () => 'a', data: true } } },
+    ],
+    [
+      'generated.pin: length: give a number of characters up to 1024, not "x"',
+      { generated: { pin: { length: 'x' } } },
     ],
     ['generated: name a value, as in { password: { length: 32 }', { generated: {} }],
     ['generated.a b: is no key of a Secret', { generated: { 'a b': {} } }],

@@ -87,6 +87,11 @@ it.each(['Deployment of apps/v1', 'AppService of kosmos.io/v1'])(
   },
 );
 
+it('a claim that is bound only with its first consumer holds that back no more than any other', () => {
+  const claim = (phase: string) => dependencyReadiness(child('PersistentVolumeClaim of v1', { phase })).phase;
+  expect([claim('Pending'), claim('Bound'), claim('Lost')]).toEqual(['ready', 'ready', 'progressing']);
+});
+
 it('the worst of the parts counts, whatever their order', () => {
   const all = (['ready', 'progressing', 'failing', 'stalled'] as const).map((phase) => ({
     ...{ phase, reason: phase, message: phase },

@@ -165,6 +165,13 @@ test('a Secret of others is left alone until it is handed over, and its values a
   await quiet();
   expect(await valuesOf('taken')).toEqual(data);
 
+  const args = ['--config', config, '-n', vaults.namespace];
+  const adopting = await new Reconstruct('adopt', own.sandbox.adminKubeconfig, args).run(
+    'vault/taken',
+    '--yes',
+  );
+  expect(adopting.code).toBe(3);
+  expect(adopting.stderr).toContain('annotate the object with reconstruct.kosmos.io/adopt-by=Vault/taken');
   const annotations = { 'reconstruct.kosmos.io/adopt-by': 'Vault/taken' };
   await cluster.merge(place('taken'), { metadata: { annotations } });
   await vaults.touch('taken', 'adopted');
@@ -181,7 +188,8 @@ test('a Secret that was orphaned comes home with its values; one that was not go
   await eventually(async () => {
     expect((await cluster.get(place('home'))).metadata.ownerReferences).toBeUndefined();
   });
-  const { metadata } = await vaults.create('home', {});
+  // As long as others of its children have their owner, it is still there.
+  const { metadata } = await eventually(() => vaults.create('home', {}));
   await vaults.ready('home');
   expect(await valuesOf('home')).toEqual(first);
   expect((await cluster.get(place('home'))).metadata.ownerReferences).toMatchObject([{ uid: metadata.uid }]);

@@ -294,6 +294,12 @@ describe('reconstruct adopt', () => {
     expect(await adopter().of([cr('filed')], '--yes')).toMatchObject({ code: 0 });
     expect(await offerOf(configMaps, 'filed')).toBe('Bundle/filed');
     expect(await adopter().of([cr('filed')], '--yes')).toMatchObject({ code: 0 });
+
+    const lost = await adopter().run('no-such.yaml', '--yes');
+    expect([lost.code, lost.stderr]).toEqual([
+      2,
+      expect.stringMatching(/^no-such\.yaml: can't be read: there is no/),
+    ]);
   });
 
   const helm = { 'meta.helm.sh/release-name': 'shop', 'meta.helm.sh/release-namespace': 'web' };

@@ -1,4 +1,4 @@
-import { ApiObject, Chart, JsonPatch, Lazy } from 'cdk8s';
+import { ApiObject, App, Chart, JsonPatch, Lazy } from 'cdk8s';
 import { Construct } from 'constructs';
 import { expect, test, vi } from 'vitest';
 import { OperatorError } from '../../src/contract/error.js';
@@ -223,6 +223,16 @@ const REFUSALS: [what: string, build: Build, expected: string][] = [
       b.addDependency(a);
     },
     "RenderFailed: Widget shop/web can't be rendered: Dependency cycle detected: shop--web/web/a => shop--web/web/b => shop--web/web/a",
+  ],
+  [
+    'a dependency on what is rendered elsewhere',
+    (scope) => configMap(scope, 'a', {}).addDependency(configMap(new Chart(new App(), 'other'), 'b', {})),
+    "RenderFailed: Widget shop/web can't be rendered: shop--web/web/a depends on other/b, which is not rendered with this custom resource; give addDependency another construct of the same custom resource",
+  ],
+  [
+    'a dependency on what is around it',
+    (scope) => configMap(scope, 'a', {}).node.addDependency(scope),
+    "RenderFailed: Widget shop/web can't be rendered: shop--web/web/a depends on shop--web/web, which contains it; give addDependency another construct",
   ],
   [
     'another namespace',
