@@ -36,7 +36,7 @@ const pages: Readonly<Record<string, Page>> = {
     setUp: ['helm install reconstruct charts/reconstruct -n reconstruct-system --create-namespace'],
   },
   ...Object.fromEntries(
-    ['scheduled-task', 'port-rule', 'event-bus'].map((name) => [
+    ['scheduled-task', 'port-rule', 'event-bus', 'tenant'].map((name) => [
       `examples/${name}/README.md`,
       {
         prepare: (folder: string) => asInRepository(folder, join(root, 'examples', name)),
@@ -70,6 +70,7 @@ const pages: Readonly<Record<string, Page>> = {
       'export KUBECONFIG="$(npm run --silent sandbox -- kubeconfig)"',
     ],
   },
+  'docs/on-call.md': { prepare: asCloned, setUp: [] },
   'docs/coming-from.md': { prepare: asShown('docs/coming-from.md'), setUp: [] },
   'bench/README.md': {
     prepare: asCloned,

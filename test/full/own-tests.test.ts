@@ -4,8 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { Example, root } from '../examples/support/example.js';
 
 const examples = await Promise.all(
-  ['port-rule', 'event-bus', 'journal', 'scheduled-task', 'tenant', 'web-page'].map((name) =>
-    Example.load(name),
+  ['port-rule', 'event-bus', 'journal', 'public-address', 'scheduled-task', 'tenant', 'web-page'].map(
+    (name) => Example.load(name),
   ),
 );
 
@@ -40,9 +40,19 @@ describe.each(examples.map((example) => [example.kind.name, example] as const))(
       ...(existsSync(join(example.folder, 'database.yaml')) ? ['--references', 'database.yaml'] : []),
     ]);
 
-    const note = example.kind.generated
-      ? "sample.yaml: document 1, line 1: Secret orders-generated isn't rendered: the operator makes its values\n"
-      : '';
+    const notes = [
+      ...(example.kind.generated
+        ? [
+            "sample.yaml: document 1, line 1: Secret orders-generated isn't rendered: the operator makes its values",
+          ]
+        : []),
+      ...(example.kind.observes
+        ? [
+            `${example.kind.type.kind}: what depends on the status of its children is pending; it is rendered as if there were none yet`,
+          ]
+        : []),
+    ];
+    const note = notes.map((line) => `${line}\n`).join('');
     expect({ status, stderr }).toEqual({ status: 0, stderr: note });
     expect(stdout).not.toBe('');
   });

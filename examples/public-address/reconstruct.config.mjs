@@ -1,0 +1,3 @@
+import { publicAddress } from './kind.mjs';
+
+export default { kinds: [publicAddress] };
