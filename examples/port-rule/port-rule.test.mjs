@@ -10,7 +10,7 @@ const [sample] = Yaml.load(join(folder, 'sample.yaml'));
 
 /** The pod's spec, for a sample with these fields changed. */
 function pod(changes = {}, policy = undefined) {
-  const [daemonSet] = render(portRule, { ...sample, spec: { ...sample.spec, ...changes } }, policy);
+  const [daemonSet] = render(portRule, { ...sample, spec: { ...sample.spec, ...changes } }, { policy });
   return daemonSet.spec.template.spec;
 }
 

@@ -134,7 +134,7 @@ async function adoptionsOf(
     const type = types.find((each) => groupKind(each) === groupKind(ref));
     if (error?.reason !== 'OwnershipConflict') continue;
     if (!type) {
-      // Generated values, and what kinds share, are handed over by the annotation alone.
+      // Generated values, and what kinds share, take the annotation alone.
       refused.push(forPerson(error.message));
       continue;
     }

@@ -205,10 +205,10 @@ export interface OperatorContextProps extends OperatorProps {
   readonly note: (line: string) => void;
 }
 
-/** What a kind needs, and the operator's drift mode. */
-type OperatorContext = KindContext & Pick<InstalledOperator, 'drift'>;
-
-export type ContextFor = (kind: Kind, namespaces: readonly string[]) => Promise<OperatorContext>;
+export type ContextFor = (
+  kind: Kind,
+  namespaces: readonly string[],
+) => Promise<KindContext & Pick<InstalledOperator, 'drift'>>;
 
 /**
  * Returns the context that the installed operator has, as far as it isn't given; the defaults of `install` where there is

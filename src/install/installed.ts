@@ -131,7 +131,7 @@ export interface InstalledOperator {
   readonly watchNamespaces?: readonly string[];
   /** It runs with `--observe-only`, so it writes nothing. */
   readonly observesOnly: boolean;
-  /** @default - that of `run` */
+  /** @default correct */
   readonly drift?: DriftMode;
   /** Options by which it leaves things undone, as in `--drift=warn`. */
   readonly restraints: readonly string[];
@@ -161,7 +161,7 @@ export function operatorOf(deployment: AnyObject): InstalledOperator {
   const watchNamespaces = argumentOf(args, '--watch-namespace');
   const observesOnly = ['', 'true'].includes(argumentOf(args, '--observe-only')?.join() ?? 'false');
   const [selector, mode] = [argumentOf(args, '--selector')?.join(), argumentOf(args, '--drift')?.join()];
-  const drift = DRIFT_MODES.find((each) => each === mode);
+  const drift = DRIFT_MODES.find((each) => each === mode && each !== 'correct');
   return {
     namespace: deployment.metadata.namespace ?? '',
     kinds: argumentOf(args, '--kinds') ?? [],
@@ -171,7 +171,7 @@ export function operatorOf(deployment: AnyObject): InstalledOperator {
     restraints: [
       ...(observesOnly ? ['--observe-only'] : []),
       ...(selector ? [`--selector=${selector}`] : []),
-      ...(drift && drift !== 'correct' ? [`--drift=${drift}`] : []),
+      ...(drift ? [`--drift=${drift}`] : []),
     ],
     args,
   };
