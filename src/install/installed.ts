@@ -160,7 +160,7 @@ export function operatorOf(deployment: AnyObject): InstalledOperator {
   const args = [...given, ...env.map(({ name, value = '' }) => `${name}=${value}`)];
   const watchNamespaces = argumentOf(args, '--watch-namespace');
   const observesOnly = ['', 'true'].includes(argumentOf(args, '--observe-only')?.join() ?? 'false');
-  const [selector, mode] = [argumentOf(args, '--selector')?.join(), argumentOf(args, '--drift')?.join()];
+  const mode = argumentOf(args, '--drift')?.join();
   const drift = DRIFT_MODES.find((each) => each === mode && each !== 'correct');
   return {
     namespace: deployment.metadata.namespace ?? '',
@@ -170,7 +170,10 @@ export function operatorOf(deployment: AnyObject): InstalledOperator {
     observesOnly,
     restraints: [
       ...(observesOnly ? ['--observe-only'] : []),
-      ...(selector ? [`--selector=${selector}`] : []),
+      ...['--selector', '--watch-namespace-selector'].flatMap((flag) => {
+        const labels = argumentOf(args, flag)?.join();
+        return labels ? [`${flag}=${labels}`] : [];
+      }),
       ...(drift ? [`--drift=${drift}`] : []),
     ],
     args,

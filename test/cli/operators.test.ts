@@ -111,12 +111,25 @@ describe('the operators of a status', () => {
   });
 
   test('say by which options they leave things undone; one that observes looks after nothing, and needs no lease', async () => {
-    const observing = startedWith(deployment(1), ['--selector=team=a,!old'], {
-      OBSERVE_ONLY: 'true',
-      DRIFT: 'warn',
-    });
+    const observing = startedWith(
+      deployment(1),
+      ['--selector=team=a,!old', '--watch-namespace-selector=env=prod'],
+      {
+        OBSERVE_ONLY: 'true',
+        DRIFT: 'warn',
+      },
+    );
     expect(await operatorsFor([place], sourceOf([observing]), now)).toMatchObject({
-      operators: [{ restraints: ['--observe-only', '--selector=team=a,!old', '--drift=warn'] }],
+      operators: [
+        {
+          restraints: [
+            '--observe-only',
+            '--selector=team=a,!old',
+            '--watch-namespace-selector=env=prod',
+            '--drift=warn',
+          ],
+        },
+      ],
       unattended: [place],
       notes: [
         'No operator looks after AppService in shop: the one in ops has --observe-only, and writes nothing. ' +
