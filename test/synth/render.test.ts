@@ -226,12 +226,16 @@ const REFUSALS: [what: string, build: Build, expected: string][] = [
   ],
   [
     'a dependency on what is rendered elsewhere',
-    (scope) => { configMap(scope, 'a', {}).addDependency(configMap(new Chart(new App(), 'other'), 'b', {})); },
+    (scope) => {
+      configMap(scope, 'a', {}).addDependency(configMap(new Chart(new App(), 'other'), 'b', {}));
+    },
     "RenderFailed: Widget shop/web can't be rendered: shop--web/web/a depends on other/b, which is not rendered with this custom resource; give addDependency another construct of the same custom resource",
   ],
   [
     'a dependency on what is around it',
-    (scope) => { configMap(scope, 'a', {}).node.addDependency(scope); },
+    (scope) => {
+      configMap(scope, 'a', {}).node.addDependency(scope);
+    },
     "RenderFailed: Widget shop/web can't be rendered: shop--web/web/a depends on shop--web/web, which contains it; give addDependency another construct",
   ],
   [
