@@ -165,7 +165,7 @@ export class KindReferences {
       if (!permits.some((grant) => isPermitted(grant, this.owner, cr, type, wanted)))
         throw new OperatorError({
           reason: 'ReferenceNotPermitted',
-          message: `${what}, and nothing permits that: create a ReferenceGrant in the namespace ${namespace ?? ''}, from ${groupKind(this.owner)} of ${cr.metadata.namespace ?? ''} to ${groupKind(type)}`,
+          message: `${what}, and nothing permits that: create a ReferenceGrant, whose CRD is part of the Gateway API, in the namespace ${namespace ?? ''}, from ${groupKind(this.owner)} of ${cr.metadata.namespace ?? ''} to ${groupKind(type)}`,
         });
     }
     const objects = look(lookup, wanted === undefined ? { labels: labels ?? {} } : { name: wanted });
@@ -173,9 +173,12 @@ export class KindReferences {
     if (wanted === undefined) return objects.map(shown);
     if (objects[0]) return shown(objects[0]);
     if (props.optional) return undefined;
+    const remedy = isOffline
+      ? 'without a cluster, give it by --references, by { references } of render(), or by surroundings of the sweep'
+      : 'create it, or change the reference';
     throw new OperatorError({
       reason: 'ReferenceNotFound',
-      message: `${what}, which isn't there: create it, or change the reference`,
+      message: `${what}, which isn't there: ${remedy}`,
     });
   }
 }

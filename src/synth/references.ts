@@ -1,4 +1,3 @@
-import { messageOf, OperatorError } from '../contract/error.js';
 import type { RenderedKind, RenderInputs } from '../contract/kind.js';
 import { byName, isMap } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
@@ -65,10 +64,4 @@ function findAmong(objects: readonly AnyObject[]): Find {
     });
     return { objects: byName(placed) };
   };
-}
-
-/** Returns the message of what refuses a custom resource, with what helps where there is no cluster. */
-export function offlineMessage(error: unknown): string {
-  const isMissing = error instanceof OperatorError && error.reason === 'ReferenceNotFound';
-  return `${messageOf(error)}${isMissing ? '; without a cluster, give its file or folder by --references' : ''}`;
 }

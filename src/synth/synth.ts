@@ -9,7 +9,7 @@ import type { Remark } from './document.js';
 import { manifestText, fileName, kindFileName } from './output.js';
 import type { ManifestFile } from './output.js';
 import { InputError } from './problem.js';
-import { offlineInputs, offlineMessage } from './references.js';
+import { offlineInputs } from './references.js';
 import { copyPlain, render } from './render.js';
 
 export interface RenderOptions {
@@ -90,7 +90,7 @@ export function renderAll(
       }
     } catch (error) {
       const path = error instanceof OperatorError ? error.path : [];
-      problems.push({ document, path, message: offlineMessage(error) });
+      problems.push({ document, path, message: messageOf(error) });
     }
   }
   for (const name of observing) {

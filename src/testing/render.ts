@@ -2,6 +2,8 @@ import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { storedVersion } from '../contract/crd.js';
 import type { StructuralSchema } from '../contract/crd.js';
+import { checkOptions, listOf, optional } from '../contract/definition.js';
+import type { Option } from '../contract/definition.js';
 import { differences as deepDifferences, inAnotherWorld } from '../contract/deterministic.js';
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { Kind } from '../contract/kind.js';
@@ -26,9 +28,10 @@ import type { Sample, Swept } from './trial.js';
  * @param around the policy of the admin, the objects that the custom resource refers to, and the children that it observes
  *
  * **Errors.** `InvalidInput` with each mistake in the custom resource; those of the renderer; `InvalidInput` too for a
- * kind that renders several custom resources together.
+ * kind that renders several custom resources together. `InvalidDefinition` for another member of `around`.
  */
 export function render(kind: Kind, cr: object, around: OfflineInputs = {}): AnyObject[] {
+  checkOptions('render', around, AROUND, 'give { policy }, { references } or { observed }');
   if (!('each' in kind.rendering))
     throw new OperatorError({
       reason: 'InvalidInput',
@@ -43,6 +46,13 @@ export function render(kind: Kind, cr: object, around: OfflineInputs = {}): AnyO
   const stored = version.stored(candidate) as CustomResource;
   return renderOne(each, stored, offlineInputs(each, stored, around));
 }
+
+const objects = listOf(isMap);
+const AROUND: readonly Option[] = [
+  ['policy', optional(isMap), 'give the sections by the names of kinds: { widget: { ... } }'],
+  ['references', optional(objects), 'give a list of objects'],
+  ['observed', optional(objects), 'give a list of objects'],
+];
 
 /** A custom resource of a file. */
 export type SampleObject = AnyObject & { readonly spec: Readonly<Record<string, unknown>> };

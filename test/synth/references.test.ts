@@ -67,7 +67,7 @@ test('synth reads them from files, and says which one is missing and how to give
   const references = await readReferences([more], false);
   expect((await synth({ ...options, references })).map(({ text }) => text).join()).toContain('backends: a,b');
   await expect(synth(options)).rejects.toThrow(
-    "Site shop/web refers to Secret shop/tls (references.tls), which isn't there: create it, or change the reference; without a cluster, give its file or folder by --references",
+    "Site shop/web refers to Secret shop/tls (references.tls), which isn't there: without a cluster, give it by --references, by { references } of render(), or by surroundings of the sweep",
   );
   await expect(readReferences([`${folder}/wrong.yaml`], false)).rejects.toThrow(
     'wrong.yaml: document 1, line 1: no object; give apiVersion, kind and metadata.name',

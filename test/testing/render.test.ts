@@ -28,6 +28,15 @@ test('what is of another kind is refused', () => {
   );
 });
 
+test('what is given beside it is named, or refused with the names that there are', () => {
+  const policy = { appservice: { hosts: ['example.com'] } };
+
+  expect(() => render(appService, web({}), policy as never)).toThrow(
+    'render: unknown option appservice; there are policy, references, observed',
+  );
+  expect(() => render(appService, web({}), { references: {} as never })).toThrow('give a list of objects');
+});
+
 test('a kind that renders all at once is refused', () => {
   expect(() => render(jobWatcher, web({}))).toThrow('reconstruct synth');
 });
