@@ -328,7 +328,8 @@ function unusable(
 ): string | undefined {
   const { type, crd } = kind;
   if (samples.length === 0) return `give at least one ${type.kind}`;
-  if (!type.namespaced) return `${type.kind} is cluster-scoped, and only namespaced kinds can be swept`;
+  if (!type.namespaced && !('each' in kind.rendering))
+    return `${type.kind} is cluster-scoped, and on the core contract only namespaced kinds can be swept`;
   const other = samples.find((one) => one.apiVersion !== type.apiVersion || one.kind !== type.kind);
   if (other)
     return `a sample is a ${other.kind} of ${other.apiVersion}; give samples of ${type.kind} of ${type.apiVersion}`;

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { Condition } from '../contract/conditions.js';
 import type { Kind, KindContext } from '../contract/kind.js';
-import { isHashAnnotation } from '../contract/names.js';
+import { isHashAnnotation, selectorLabels } from '../contract/names.js';
 import { objectId } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { childReadiness } from '../contract/readiness.js';
@@ -135,6 +135,8 @@ export class Pace {
 
 const pods = resourceType({ apiVersion: 'v1', kind: 'Pod' });
 const QUIET_MILLISECONDS = 400;
+/** Divides the custom resources of a cluster-scoped kind, which are all in one place, among the operators of trials. */
+const TRIAL_LABEL = 'reconstruct.kosmos.io/trial';
 let trials = 0;
 
 /** One custom resource and its operator, in namespaces of their own; and the steps that were taken. */
@@ -145,6 +147,7 @@ export class Trial implements AsyncDisposable {
   untouched: Normal = {};
   private around: Surroundings;
   private readonly made: readonly Made[];
+  private readonly created = new Set<string>();
   private running: Operator | undefined;
 
   private constructor(
@@ -178,8 +181,17 @@ export class Trial implements AsyncDisposable {
     return this.site.namespace;
   }
 
+  /** Of its objects; an empty one stands for all, since those of a cluster-scoped kind may be anywhere. */
   get namespaces(): readonly string[] {
+    return this.isClusterScoped ? [''] : this.sites;
+  }
+
+  private get sites(): readonly string[] {
     return [...new Set([this.site.namespace, this.site.elsewhere])];
+  }
+
+  private get isClusterScoped(): boolean {
+    return !this.stand.kind.type.namespaced;
   }
 
   get operator(): Operator {
@@ -197,8 +209,10 @@ export class Trial implements AsyncDisposable {
     const { kind, kubeconfig, pace } = this.stand;
     const { render: _, ...given } = contextOf(this.around);
     const started = performance.now();
-    const namespaces = [this.namespace];
-    const props = { kubeconfig, kinds: [kind], namespaces, given, ...(prepare && { prepare }) };
+    const part = this.isClusterScoped
+      ? { given: { ...given, selector: `${TRIAL_LABEL}=${this.name}` } }
+      : { given, namespaces: [this.namespace] };
+    const props = { kubeconfig, kinds: [kind], ...part, ...(prepare && { prepare }) };
     this.running = await Operator.start(props);
     pace.started(performance.now() - started);
     return this.running;
@@ -213,7 +227,9 @@ export class Trial implements AsyncDisposable {
     const { kind, cluster } = this.stand;
     const { apiVersion, kind: kindName } = kind.type;
     this.steps.push(`create ${kindName} ${name} with ${JSON.stringify(spec)}`);
-    const metadata = { name, namespace: this.namespace, ...meta };
+    const labels = this.isClusterScoped ? { ...meta.labels, [TRIAL_LABEL]: this.name } : meta.labels;
+    const metadata = { ...{ name, namespace: this.namespace, ...meta }, ...(labels && { labels }) };
+    this.created.add(name);
     await refusable(cluster.create(kind.type, { apiVersion, kind: kindName, spec, metadata }));
   }
 
@@ -352,7 +368,11 @@ export class Trial implements AsyncDisposable {
   /** The namespaces go by and by. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.running?.kill();
-    for (const name of this.namespaces) await removeNamespace(this.stand.cluster, name);
+    const { cluster } = this.stand;
+    // In a namespace, they go with it.
+    const left = this.isClusterScoped ? this.created : [];
+    for (const name of left) await cluster.delete(this.place(name), { mayBeMissing: true });
+    for (const name of this.sites) await removeNamespace(cluster, name);
   }
 
   place(name = this.name): Place {
@@ -382,13 +402,21 @@ export class Trial implements AsyncDisposable {
     const { cluster, types } = this.stand;
     const listed = types.flatMap((type) => {
       const ofType = this.made.filter((made) => groupKind(made.type) === groupKind(type));
-      const places = new Set(ofType.flatMap(({ namespaces = [this.namespace] }) => namespaces));
+      const own = this.isClusterScoped ? this.namespaces : [this.namespace];
+      const places = new Set(ofType.flatMap(({ namespaces = own }) => namespaces));
       return [...places].map(async (namespace) => {
-        const objects = await cluster.listIfServed(type, namespace);
+        const all = await cluster.listIfServed(type, namespace);
+        const objects = all.filter((object) => !this.isClusterScoped || this.isOwn(object));
         return objects.map((object) => ({ ...object, apiVersion: type.apiVersion, kind: type.kind }));
       });
     });
     return (await Promise.all(listed)).flat();
+  }
+
+  /** Reports whether an object of a cluster-scoped kind is of this trial. */
+  private isOwn(object: AnyObject): boolean {
+    const [label = ''] = Object.keys(selectorLabels(this.stand.kind.type, ''));
+    return this.created.has(object.metadata.labels?.[label] ?? '') || this.original(object) !== undefined;
   }
 
   /** Says of each object of the surroundings that isn't compared as a whole whether it is there. */
@@ -498,9 +526,9 @@ export function normal(objects: readonly AnyObject[], cr: Named): Normal {
   const entries = objects.map((object) => {
     const { metadata } = object;
     const json = withoutDigests(JSON.stringify(comparable(object)), digests);
-    const isElsewhere = elsewhere !== undefined && metadata.namespace === elsewhere;
+    const [isElsewhere, isHere] = [elsewhere, namespace].map((each) => metadata.namespace === each);
     const value = JSON.parse(anonymous(json.replaceAll(metadata.uid ?? ' ', '<own uid>'))) as unknown;
-    const place = isElsewhere ? '<elsewhere>/' : '';
+    const place = isHere ? '' : isElsewhere ? '<elsewhere>/' : `${anonymous(metadata.namespace ?? '')}/`;
     return [`${groupKind(object)} ${place}${anonymous(metadata.name)}`, value] as const;
   });
   return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));

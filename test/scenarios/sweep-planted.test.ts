@@ -6,6 +6,7 @@ import type { CheckName } from '../../src/testing/sweep.js';
 import * as faults from './planted/faults.js';
 import { plantedSamples } from './planted/crd.js';
 import { sound } from './planted/sound.js';
+import { collidingWide, rememberingWide, wide } from './planted/wide.js';
 
 const sandbox = openSandbox(inject('sandbox'));
 
@@ -48,6 +49,18 @@ const found: readonly (readonly [fault: string, kind: Kind, check: CheckName, me
     /^ConfigMap <name>\.data is \{"color":"\w+"\} instead of absent/,
   ],
   [
+    'a name that collides for two cluster-scoped custom resources',
+    collidingWide,
+    'collisions',
+    /ConfigMap (default|kube-public)\/settings/,
+  ],
+  [
+    'a field remembered from an earlier spec of a cluster-scoped kind',
+    rememberingWide,
+    'walk',
+    /^ConfigMap (default|kube-public)\/<name>\.data\.color is /,
+  ],
+  [
     'a default that follows from the tag of an image, though both samples have tags of one sort',
     faults.defaulted,
     'walk',
@@ -67,9 +80,14 @@ test.each(found)('%s is found', async (_fault, kind, check, message) => {
   if (check === 'status') expect(report.checks[0]?.tried).not.toContain('none of which makes pods');
 });
 
-test('of a sound kind, nothing is reported', async () => {
-  const report = await sweep(sound, plantedSamples, { sandbox, seed: 7 });
+async function requireNothingReported(kind: Kind): Promise<void> {
+  const { apiVersion, kind: kindName } = kind.type;
+  const samples = plantedSamples.map((sample) => ({ ...sample, apiVersion, kind: kindName }));
+  const report = await sweep(kind, samples, { sandbox, seed: 7 });
 
   console.log(formatReport(report));
   expect(report.held, formatReport(report)).toBe(true);
-});
+}
+
+test('of a sound kind, nothing is reported', () => requireNothingReported(sound));
+test('of a sound cluster-scoped kind, nothing is reported', () => requireNothingReported(wide));

@@ -14,12 +14,21 @@ import { jobWatcherSamples } from '../scenarios/support/job-watcher-swept.js';
 import { streamIngressSamples } from '../scenarios/support/stream-ingress-swept.js';
 import { folderWith } from '../synth/fixtures.js';
 
-const clusterWide: Kind = { ...sound, type: { ...sound.type, namespaced: false } };
+const clusterWide: Kind = {
+  ...{ ...sound, type: { ...sound.type, namespaced: false } },
+  rendering: { together: () => ({ manifests: [] }) },
+};
 
 test.each<[what: string, Kind, readonly AnyObject[], SweepOptions, RegExp]>([
   ['no samples', sound, [], {}, /give at least one Planted/],
   ['samples of another kind', sound, jobWatcherSamples, {}, /a sample is a JobWatcher of batch/],
-  ['a cluster-scoped kind', clusterWide, plantedSamples, {}, /Planted is cluster-scoped/],
+  [
+    'a cluster-scoped kind on the core contract',
+    clusterWide,
+    plantedSamples,
+    {},
+    /Planted is cluster-scoped/,
+  ],
   [
     'a sample that the API server would refuse',
     sound,

@@ -8,8 +8,8 @@ export interface PlantedSpec {
   readonly parts?: readonly { readonly name: string; readonly value?: string }[];
 }
 
-/** Of the parts, each is known by its name, unless the list is to have no keys; a free image is any with a tag. */
-export function plantedCrd({ keyed = true, freeImage = false } = {}): CustomResourceDefinition {
+/** Of the parts, each is known by its name, unless the list is to have no keys; a free image is any with a tag; a wide one is cluster-scoped. */
+export function plantedCrd({ keyed = true, freeImage = false, wide = false } = {}): CustomResourceDefinition {
   const parts: StructuralSchema = {
     type: 'array',
     ...(keyed && { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] }),
@@ -21,7 +21,8 @@ export function plantedCrd({ keyed = true, freeImage = false } = {}): CustomReso
   };
   return defineCrd({
     group: 'planted.example.com',
-    kind: keyed ? 'Planted' : 'Unkeyed',
+    kind: wide ? 'Wide' : keyed ? 'Planted' : 'Unkeyed',
+    ...(wide && { scope: 'Cluster' }),
     description: 'Parts and a Deployment.',
     spec: {
       type: 'object',
