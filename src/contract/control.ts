@@ -1,8 +1,9 @@
 import type { ConditionProps, Readiness } from './conditions.js';
 import { DRIFT_MODES } from './controller.js';
 import type { DriftMode, Explanation } from './controller.js';
+import { oneOf } from './definition.js';
 import { OperatorError } from './error.js';
-import { DRIFT_ANNOTATION, PAUSED_ANNOTATION } from './names.js';
+import { ANNOTATIONS, DRIFT_ANNOTATION, PAUSED_ANNOTATION } from './names.js';
 import { describeRef, objectId, refOf } from './object.js';
 import type { AnyObject, CustomResource } from './object.js';
 
@@ -18,13 +19,14 @@ type Annotations = NonNullable<AnyObject['metadata']['annotations']>;
 
 /** @throws OperatorError `InvalidAnnotation` */
 export function controlOf(annotations: Annotations): Control {
+  const isOurs = (name: string): boolean => name.startsWith('reconstruct.kosmos.io/');
+  const unknown = Object.keys(annotations).find((name) => isOurs(name) && !ANNOTATIONS.includes(name));
+  // Whoever misspells `paused` relies on a pause.
+  if (unknown !== undefined)
+    throw invalid(unknown, `there is no such annotation; ${oneOf(unknown, ANNOTATIONS)} Rename it`);
   const drift = annotated(annotations, DRIFT_ANNOTATION, DRIFT_MODES);
-  return { isPaused: pausedBy(annotations), ...(drift && { drift }) };
-}
-
-/** Reports whether a custom resource is paused. @throws OperatorError `InvalidAnnotation` */
-export function pausedBy(annotations: Annotations = {}): boolean {
-  return annotated(annotations, PAUSED_ANNOTATION, ['true', 'false']) === 'true';
+  const isPaused = annotated(annotations, PAUSED_ANNOTATION, ['true', 'false']) === 'true';
+  return { isPaused, ...(drift && { drift }) };
 }
 
 function annotated<T extends string>(
@@ -36,11 +38,13 @@ function annotated<T extends string>(
   if (value === undefined) return undefined;
   const found = known.find((one) => one === value);
   if (found !== undefined) return found;
-  const message = `metadata.annotations[${JSON.stringify(name)}]: ${JSON.stringify(value)} is none of ${known.join(', ')}; write one of them, or remove the annotation. Nothing is written until then`;
-  throw new OperatorError({
-    ...{ reason: 'InvalidAnnotation', message },
-    path: ['metadata', 'annotations', name],
-  });
+  throw invalid(name, `${JSON.stringify(value)} is none of ${known.join(', ')}; write one of them`);
+}
+
+function invalid(name: string, what: string): OperatorError {
+  const path = ['metadata', 'annotations', name];
+  const message = `metadata.annotations[${JSON.stringify(name)}]: ${what}, or remove the annotation. Nothing is written until then`;
+  return new OperatorError({ reason: 'InvalidAnnotation', path, message });
 }
 
 /** Returns the readiness of a paused custom resource where an object isn't created for it; that of its children else. */

@@ -35,6 +35,12 @@ export const ROTATE_ANNOTATION = 'reconstruct.kosmos.io/rotate';
 /** On the Secret with generated values: the text of the rotation that they were made for, empty before the first. */
 export const GENERATED_ANNOTATION = 'reconstruct.kosmos.io/generated';
 
+/** All annotations of a fixed name. */
+export const ANNOTATIONS: readonly string[] = [
+  ...[APPLIED_HASH_ANNOTATION, ADOPT_BY_ANNOTATION, GENERATED_ANNOTATION],
+  ...[PAUSED_ANNOTATION, DRIFT_ANNOTATION, ROTATE_ANNOTATION],
+];
+
 /** Source of names: a custom resource, or anything that looks like one. */
 export interface NamedKind {
   readonly apiVersion: string;

@@ -708,6 +708,13 @@ export function segmentOf(item: unknown, names: readonly string[]): string {
   return `k:${canonicalJson(Object.fromEntries(names.map((name) => [name, memberOf(item, name)])))}`;
 }
 
+/** Returns the value of a field. */
+export function fieldAt(object: unknown, path: FieldPath): unknown {
+  return path.reduce((at, segment) => {
+    return segment.startsWith('k:') ? itemOf(at, segment) : memberOf(at, segment.slice(2));
+  }, object);
+}
+
 /** Returns the item that a segment such as `k:{"name":"web"}` names. */
 function itemOf(list: unknown, segment: string): unknown {
   if (!Array.isArray(list)) return undefined;

@@ -4,6 +4,7 @@ import { Script } from 'node:vm';
 import { ApiObject, App, Chart, DependencyGraph } from 'cdk8s';
 import type { IResolver, Lazy, ResolutionContext } from 'cdk8s';
 import type { IConstruct } from 'constructs';
+import { controlOf } from '../contract/control.js';
 import { ENDING, inAnotherWorld, unsteadiness } from '../contract/deterministic.js';
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { Render, Rendered, RenderedKind, RenderInputs } from '../contract/kind.js';
@@ -24,11 +25,12 @@ import type { ResourceType } from '../contract/resource.js';
  * **Assumptions.** The custom resource is valid and has its defaults. The construct depends on its props alone: the
  * first time that it renders in a process, it is run twice, with another clock and other random numbers, and compared.
  *
- * **Errors.** An OperatorError that the construct throws comes through as it is. Others: `RenderFailed`, also of a construct
+ * **Errors.** `InvalidAnnotation`. An OperatorError that the construct throws comes through as it is. Others: `RenderFailed`, also of a construct
  * that is stopped since it has taken 5 s,
  * `UndeclaredChild`, `DuplicateChild`, `NameTooLong`, `ForeignNamespace`, `NotDeterministic`.
  */
 export const render: Render = (kind, cr, inputs) => {
+  if (cr.metadata.annotations) controlOf(cr.metadata.annotations);
   const objects = renderInTime(kind, cr, inputs);
   if (!compared.has(kind.construct)) {
     const owner = ownerOf(kind, cr);

@@ -719,6 +719,9 @@ describe('OwnedChildren, paused', () => {
       status: 'True',
       message: containing('"yes" is none of true, false'),
     });
+    const misspelt = planned({ cr: cr({ annotations: { 'reconstruct.kosmos.io/pause': 'true' } }) });
+    expect(misspelt).toMatchObject({ apply: [], delete: [] });
+    expect(misspelt.error?.message).toContain('did you mean reconstruct.kosmos.io/paused? Rename it, or');
   });
 });
 

@@ -103,6 +103,13 @@ test('objects carry the namespace and the labels of their custom resource', () =
   }
 });
 
+test('an annotation that the controller would refuse is refused', () => {
+  const cr = widget('web', { image: 'nginx' });
+  const annotations = { 'reconstruct.kosmos.io/drift': 'wran' };
+  const annotated = { ...cr, metadata: { ...cr.metadata, annotations } };
+  expect(() => render(widgetKind(), annotated)).toThrow('"wran" is none of correct, warn, ignore');
+});
+
 test('the construct gets metadata, spec and API version only, and its changes stay its own', () => {
   const seen: unknown[] = [];
   const kind = kindThat((scope, props) => {

@@ -505,7 +505,9 @@ async function resourceStatus(
   const podLists = await Promise.all([...selectors].map((selector) => listed(podType, selector)));
   // Events on objects without a namespace are in `default`.
   const places = new Set([cr, ...objects].map(({ metadata }) => metadata.namespace ?? 'default'));
-  const pods = podLists.flat().filter((pod) => places.has(pod.metadata.namespace ?? ''));
+  // The label of the custom resource and the selector of a Job find the same ones.
+  const found = new Map(podLists.flat().map((pod) => [pod.metadata.uid, pod])).values();
+  const pods = [...found].filter((pod) => places.has(pod.metadata.namespace ?? ''));
   const eventLists = await Promise.all([...places].map((place) => listed(eventType, undefined, place)));
   const allEvents: readonly Event[] = eventLists.flat();
   const announcing = allEvents.filter(({ reason = '' }) => ANNOUNCED.has(reason));

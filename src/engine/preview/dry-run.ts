@@ -8,7 +8,15 @@ import type { ResourceType } from '../../contract/resource.js';
 import { ApiError } from '../api-error.js';
 import { Api, APPLY, JSON_PATCH, MERGE_PATCH } from '../api.js';
 import type { JsonPatchStep } from '../api.js';
-import { describePath, isAppliedBy, isLeaf, managedFieldsOf, segmentOf, touches } from '../managed-fields.js';
+import {
+  describePath,
+  fieldAt,
+  isAppliedBy,
+  isLeaf,
+  managedFieldsOf,
+  segmentOf,
+  touches,
+} from '../managed-fields.js';
 import type { FieldPath, FieldsV1, ManagedFieldsEntry } from '../managed-fields.js';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../transport.js';
 
@@ -110,11 +118,13 @@ export class DryRun implements Transport {
     if (answer.status > 299) return answer;
     const after = answer.body as AnyObject;
     const changes = live !== undefined && !isDeepStrictEqual(visible(live), visible(after));
+    // A default that goes comes back.
+    const gone = dropped.filter((path) => !isDeepStrictEqual(fieldAt(live, path), fieldAt(after, path)));
     this.tried.set(objectId(body), {
       ...(live && { before: live }),
       after,
       takes: changes && othersLose(live, after, req.query) ? await this.takes(req) : [],
-      ...(live && dropped.length > 0 && { drops: dropped.flatMap((path) => conflictsAt(live, path)) }),
+      ...(live && gone.length > 0 && { drops: gone.flatMap((path) => conflictsAt(live, path)) }),
     });
     return answer;
   }

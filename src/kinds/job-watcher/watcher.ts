@@ -2,7 +2,7 @@ import { messageOf, OperatorError } from '../../contract/error.js';
 import { selects } from '../../contract/label-selector.js';
 import { PAUSED_ANNOTATION } from '../../contract/names.js';
 import { objectKey } from '../../contract/object.js';
-import { pausedBy } from '../../contract/control.js';
+import { controlOf } from '../../contract/control.js';
 import { compileRegularExpression, sizeOfRegularExpression } from '../../contract/regular-expression.js';
 import { compare, pathText } from '../common.js';
 import { durationSeconds } from './duration.js';
@@ -42,7 +42,7 @@ export function readWatcher({ metadata, spec }: LiveWatcher, settings: Settings)
   const { completedTTL, failedTTL, frequency, selector = {}, namespacePatterns, ...others } = spec;
   const { jobNamePatterns } = spec;
   checkPatterns(spec);
-  const isPaused = pausedBy(metadata.annotations);
+  const { isPaused } = controlOf(metadata.annotations ?? {});
   return {
     ...{ ...others, ...(isPaused && { suspend: true, isPaused }) },
     key: objectKey(namespace, name),

@@ -3,6 +3,7 @@ import { noSuchResource } from '../../../src/cli/targets.js';
 import { collect, lister, look } from '../../../src/cli/tree/model.js';
 import { textOf } from '../../../src/cli/tree/text.js';
 import type { AnyObject } from '../../../src/contract/object.js';
+import { resourceType } from '../../../src/contract/resource.js';
 import { Api } from '../../../src/engine/api.js';
 import type { ApiRequest, ApiResponse } from '../../../src/engine/transport.js';
 import { appService } from '../../../src/kinds/app-service/kind.js';
@@ -79,6 +80,24 @@ test('a cluster-scoped custom resource is shown with the pods and events of its 
   expect(web?.events.map(({ reason }) => reason).sort()).toEqual(['depot', 'shop']);
   const text = textOf(document, { now, paint: (_, painted) => painted });
   expect(text).toMatch(/^AppService web [^]* Deployment shop\/web .*\n.* Pod web-5f-shop /);
+});
+
+test('a pod is shown once, also where the selector of its Job is another than the label of the custom resource', async () => {
+  const labels = { [label]: 'web', 'batch.kubernetes.io/controller-uid': 'uid-job' };
+  const ownerReferences = [owner('web')];
+  const selector = { matchLabels: { 'batch.kubernetes.io/controller-uid': 'uid-job' } };
+  const job = { apiVersion: 'batch/v1', kind: 'Job', name: 'web', uid: 'uid-job', controller: true };
+  const kind = { ...appService, children: [...appService.children, resourceType(job)] };
+  const { api } = apiOf([
+    app('web'),
+    deployment('web'),
+    anObject(job, 'web', { uid: 'uid-job', labels, ownerReferences }, { spec: { selector } }),
+    anObject(POD, 'web-x', { uid: 'uid-pod', labels, ownerReferences: [job] }),
+  ]);
+  const targets = [{ kind, name: 'web' }];
+  const { resources } = await collect({ targets, namespace: 'shop', operators: false }, lister(api), now);
+  const pods = resources[0]?.children.map(({ kind: of, pods: made }) => [of, made.map(({ name }) => name)]);
+  expect(pods).toContainEqual(['Job', ['web-x']]);
 });
 
 describe('what is refused', () => {
