@@ -1,18 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { isContainer } from '../contract/deterministic.js';
-import { messageOf, OperatorError } from '../contract/error.js';
-import type { RenderedKind } from '../contract/kind.js';
-import { APPLIED_HASH_ANNOTATION, isHashAnnotation } from '../contract/names.js';
-import { contentHash, controllerOf, describeRef, objectId, refOf } from '../contract/object.js';
+import { messageOf } from '../contract/error.js';
+import { isHashAnnotation } from '../contract/names.js';
+import { controllerOf, describeRef, objectId, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
-import { observedOf } from '../contract/projections.js';
-import { groupKind, resourceType } from '../contract/resource.js';
+import { resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
 import { describePath, driftOf, managedFieldsOf } from '../engine/managed-fields.js';
 import type { FieldPath, FieldsV1 } from '../engine/managed-fields.js';
-import { offlineInputs } from '../synth/references.js';
-import { render as renderOne } from '../synth/render.js';
 import { collection } from './cluster.js';
 import { eventually } from './eventually.js';
 import { differences } from './render.js';
@@ -196,10 +192,7 @@ export async function status(stand: Stand): Promise<Outcome> {
     if (!stand.waits(sample.spec)) await soon(trial, CONSISTENT_MILLISECONDS, () => requireReady(trial));
   });
   const heldBack = await trialOfEach(stand, stand.samples, async (trial, sample) => {
-    const metadata = { name: 'no-pods', namespace: trial.namespace };
-    trial.steps.push('allow no pods in the namespace, by a ResourceQuota');
-    const { apiVersion, kind } = quotas;
-    await stand.cluster.create(quotas, { apiVersion, kind, metadata, spec: { hard: { pods: '0' } } });
+    await denyPods(trial);
     await trial.start();
     await trial.create(sample);
     // Counted also where the status is wrong.
@@ -207,8 +200,7 @@ export async function status(stand: Stand): Promise<Outcome> {
     await requireTrue(trial, () => (isHeld = true)).finally(() => {
       if (isHeld) held++;
     });
-    trial.steps.push('allow pods again');
-    await stand.cluster.delete({ type: quotas, ...metadata });
+    await allowPods(trial);
     await requireTrue(trial);
   });
   const waiting = stand.samples.filter(({ spec }) => stand.waits(spec)).length;
@@ -218,6 +210,19 @@ export async function status(stand: Stand): Promise<Outcome> {
     tried: `${stand.samples.length} samples, with pods and held back from them${without}${left}`,
     failures: [...undisturbed, ...heldBack],
   };
+}
+
+/** Lets nothing get ready that needs new pods. */
+export async function denyPods({ stand, namespace, steps }: Trial): Promise<void> {
+  steps.push('allow no pods in the namespace, by a ResourceQuota');
+  const { apiVersion, kind } = quotas;
+  const metadata = { name: 'no-pods', namespace };
+  await stand.cluster.create(quotas, { apiVersion, kind, metadata, spec: { hard: { pods: '0' } } });
+}
+
+export async function allowPods({ stand, namespace, steps }: Trial): Promise<void> {
+  steps.push('allow pods again');
+  await stand.cluster.delete({ type: quotas, namespace, name: 'no-pods' });
 }
 
 async function requireReady(trial: Trial): Promise<void> {
@@ -259,7 +264,7 @@ function contradictionIn(cr: LiveResource): string | undefined {
   return active.length > 1 ? `${active.join(' and ')} are both True` : undefined;
 }
 
-function soon<T>(trial: Trial, milliseconds: number, probe: () => Promise<T>): Promise<T> {
+export function soon<T>(trial: Trial, milliseconds: number, probe: () => Promise<T>): Promise<T> {
   const deadlineMilliseconds = trial.stand.pace.scaled(milliseconds);
   return eventually(probe, { deadlineMilliseconds, intervalMilliseconds: 200 });
 }
@@ -284,7 +289,7 @@ export async function drift(stand: Stand): Promise<Outcome> {
       const conditions = await trial.conditions();
       for (const object of await trial.objects()) {
         let corrections = 0;
-        for (const path of ownedFields(object).filter(isDriftable)) {
+        for (const path of driftableFields(object)) {
           if (failures.length >= trials.ENOUGH) return;
           if (corrections > 0 && corrections % CORRECTIONS_BETWEEN_STARTS === 0) await trial.restart();
           trial.steps.splice(0, Infinity, ...begun);
@@ -327,9 +332,12 @@ export async function drift(stand: Stand): Promise<Outcome> {
   return { tried, failures, ...(nothing && { notApplicable: 'no sample leads to an object' }) };
 }
 
-/** An object without its owner belongs to others, so what ties it to its owner isn't changed. */
-function isDriftable([first, second, third = '']: FieldPath): boolean {
-  return first !== 'f:metadata' || (second !== 'f:ownerReferences' && !isHashAnnotation(third.slice(2)));
+/** Returns the fields that the operator owns, but what ties an object to its owner: without that it belongs to others. */
+export function driftableFields(object: AnyObject): FieldPath[] {
+  return ownedFields(object).filter(
+    ([first, second, third = '']) =>
+      first !== 'f:metadata' || (second !== 'f:ownerReferences' && !isHashAnnotation(third.slice(2))),
+  );
 }
 
 /** Changes a field as another manager, and waits for its correction. @throws where that doesn't come */
@@ -340,7 +348,6 @@ async function driftOne(
   conditions: Normal,
 ): Promise<DriftOutcome> {
   const { cluster, settleMilliseconds, pace } = trial.stand;
-  const { type, namespace, name } = trial.placeOf(object);
   const live = (): Promise<AnyObject> => cluster.get(trial.placeOf(object));
   const old = valueAt(await live(), path);
   const isShared = trial.isShared(object);
@@ -352,21 +359,8 @@ async function driftOne(
       throw new Error(`${object.kind}: ${describePath(path)} isn't corrected`);
   };
   const options = { deadlineMilliseconds: pace.scaled(CORRECTED_MILLISECONDS) + 4 * settleMilliseconds };
-  const put = async (value: unknown): Promise<boolean> => {
-    for (let attempts = 1; ; attempts++) {
-      const before = await live();
-      const body = withValueAt(before, path, value);
-      const at = `${collection(type, namespace)}/${name}`;
-      const answer = await cluster.send('PUT', at, { body, query: { fieldManager: 'drift' } });
-      // Its status may have changed in between.
-      if (answer.status === 409 && attempts < WRITE_ATTEMPTS) continue;
-      return answer.status < 300 && !isDeepStrictEqual(valueAt(answer.body, path), valueAt(before, path));
-    }
-  };
   for (const value of othersThan(old)) {
-    if (!(await put(value))) continue;
-    const shown = value === undefined ? 'nothing' : JSON.stringify(value);
-    trial.steps.push(`set ${describePath(path)} of ${describeRef(refOf(object))} to ${shown}`);
+    if (!(await put(trial, object, path, value))) continue;
     const outcome = await eventually(async () => {
       try {
         await requireBack();
@@ -382,7 +376,7 @@ async function driftOne(
     }, options);
     if (outcome === 'left') {
       // Once the other manager gives it up, everything has to be as before.
-      await put(undefined);
+      await put(trial, object, path, undefined);
       await eventually(requireBack, options);
     }
     return outcome;
@@ -390,7 +384,31 @@ async function driftOne(
   return 'refused';
 }
 
-function othersThan(value: unknown): unknown[] {
+/** Changes a field as another manager. @returns false where the API server lets no one */
+export async function put(
+  trial: Trial,
+  object: AnyObject,
+  path: FieldPath,
+  value: unknown,
+): Promise<boolean> {
+  const { cluster } = trial.stand;
+  const { type, namespace, name } = trial.placeOf(object);
+  for (let attempts = 1; ; attempts++) {
+    const before = await cluster.get(trial.placeOf(object));
+    const body = withValueAt(before, path, value);
+    const at = `${collection(type, namespace)}/${name}`;
+    const answer = await cluster.send('PUT', at, { body, query: { fieldManager: 'drift' } });
+    // Its status may have changed in between.
+    if (answer.status === 409 && attempts < WRITE_ATTEMPTS) continue;
+    if (answer.status >= 300 || isDeepStrictEqual(valueAt(answer.body, path), valueAt(before, path)))
+      return false;
+    const shown = value === undefined ? 'nothing' : JSON.stringify(value);
+    trial.steps.push(`set ${describePath(path)} of ${describeRef(refOf(object))} to ${shown}`);
+    return true;
+  }
+}
+
+export function othersThan(value: unknown): unknown[] {
   if (typeof value === 'boolean') return [!value];
   if (typeof value === 'number') return [value + 1, value - 1, undefined];
   if (typeof value !== 'string') return [undefined];
@@ -481,81 +499,6 @@ export async function kills(stand: Stand): Promise<Outcome> {
     await isGone(trial);
   });
   return { tried: `${done} kills at ${most} writes`, failures };
-}
-
-/** Ways in which an object that is referred to changes, each from the state that the one before has left. */
-const REFERENCE_CHANGES = ['changed', 'deleted', 'created again', 'replaced by another'] as const;
-
-/**
- * Checks that the objects are made of what the custom resource refers to now, however that changes, and with an operator that is
- * killed at its first writes after each change.
- */
-export async function references(stand: Stand): Promise<Outcome> {
-  const { rendering } = stand.kind;
-  const each = 'each' in rendering ? rendering.each : undefined;
-  if (!each?.references) return { tried: '', failures: [], notApplicable: 'it refers to nothing' };
-  const types = new Map(each.references.lookups.map(({ type }) => [groupKind(type), type]));
-  const around = stand.surroundings?.(trials.ANY_SITE).objects ?? [];
-  const subjects = around.flatMap((object, index) => (types.has(groupKind(object)) ? [index] : []));
-  if (subjects.length === 0) {
-    const what = 'the surroundings have nothing that it refers to: return such objects from `surroundings`';
-    return { tried: '', failures: [{ what, sequence: [] }] };
-  }
-  const kills = [
-    undefined,
-    ...[1, 2].flatMap(
-      (write) =>
-        [
-          { write, when: 'before' },
-          { write, when: 'after' },
-        ] as const,
-    ),
-  ];
-  const runs = stand.samples.flatMap((sample) =>
-    subjects.flatMap((subject) => kills.map((point) => ({ sample, subject, point }))),
-  );
-  const failures = await trialOfEach(stand, runs, async (trial, { sample, subject, point }) => {
-    await trial.startWith(sample);
-    for (const change of REFERENCE_CHANGES) {
-      trial.operator.wire.killAt(point);
-      await trial.changeAround(subject, change);
-      await rolledOut(trial);
-      trial.operator.wire.killAt(undefined);
-      if (!trial.isAlive) await trial.restart();
-      await eventually(async () => {
-        const live = await trial.list([...types.values()]);
-        const [expected, found] = await madeOf(trial, each, live);
-        const [first] = differences(expected, found);
-        if (first) throw new Error(first.text);
-      });
-    }
-  });
-  return {
-    tried: `${REFERENCE_CHANGES.length} changes of ${subjects.length} objects, ${kills.length - 1} kills`,
-    failures,
-  };
-}
-
-/** Returns which objects there are to be, by the hash of their rendering, and which there are; or why there are none. */
-async function madeOf(
-  trial: Trial,
-  each: RenderedKind,
-  live: readonly AnyObject[],
-): Promise<readonly [expected: unknown, found: unknown]> {
-  const cr = await trial.get();
-  try {
-    const own = await trial.objects();
-    const inputs = offlineInputs(each, cr, { references: live, observed: observedOf(own) });
-    const objects = renderOne(each, cr, inputs);
-    const hashOf = ({ metadata }: AnyObject): unknown => metadata.annotations?.[APPLIED_HASH_ANNOTATION];
-    return [
-      Object.fromEntries(objects.map((object) => [objectId(object), contentHash(object)])),
-      Object.fromEntries(own.map((object) => [objectId(object), hashOf(object)])),
-    ];
-  } catch (error) {
-    if (!(error instanceof OperatorError)) throw error;
-    return [error.reason, conditionOf(cr, 'Stalled')?.reason];
-  }
 }
 
 async function writesOf(stand: Stand, from: Sample, to: Sample): Promise<{ most: number; deleting: number }> {

@@ -6,7 +6,8 @@ import { checkOptions, listOf, optional } from '../contract/definition.js';
 import type { Option } from '../contract/definition.js';
 import { differences as deepDifferences, inAnotherWorld } from '../contract/deterministic.js';
 import { messageOf, OperatorError } from '../contract/error.js';
-import type { Kind } from '../contract/kind.js';
+import type { Generated } from '../contract/generated.js';
+import type { Kind, Rendered } from '../contract/kind.js';
 import { isMap, objectId } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { judge, KnownKinds, readCustomResources } from '../synth/custom-resource.js';
@@ -78,7 +79,8 @@ export async function readSamples(
 export function rendered(
   { kind, context, surroundings }: Pick<Swept, 'kind' | 'context' | 'surroundings'>,
   given: Pick<CustomResource, 'metadata' | 'spec'>,
-): AnyObject[] {
+  generated?: Generated,
+): Rendered {
   const { apiVersion, kind: kindName } = kind.type;
   const schema = storedVersion(kind.crd).schema.openAPIV3Schema;
   const cr = applyDefaults({ ...given, apiVersion, kind: kindName }, schema) as CustomResource;
@@ -87,12 +89,24 @@ export function rendered(
     const { each } = kind.rendering;
     const namespace = cr.metadata.namespace ?? ANY_SITE.namespace;
     const references = surroundings?.({ ...ANY_SITE, namespace }).objects ?? [];
-    return renderOne(each, cr, offlineInputs(each, cr, { references, ...(policy && { policy }) }));
+    const inputs = offlineInputs(each, cr, { references, ...(policy && { policy }) });
+    return renderOne(each, cr, { ...inputs, ...(generated && { generated }) });
   }
   const { manifests, findings = [] } = kind.rendering.together([cr], context);
   const refused = findings.find(({ level }) => level === 'error');
   if (refused) throw new Error(refused.message);
   return manifests.flatMap(({ objects }) => [...objects]);
+}
+
+/** Returns what the samples render to; what can't be rendered is up to other checks. */
+export function renderedSamples(swept: Swept): Rendered[] {
+  return swept.samples.flatMap(({ spec }) => {
+    try {
+      return [rendered(swept, { metadata: { name: 'swept', namespace: 'sweep' }, spec })];
+    } catch {
+      return [];
+    }
+  });
 }
 
 /** Checks that every list of objects in the CRD has keys, so that several managers may write it. */

@@ -10,7 +10,8 @@ import { rulesFor } from '../install/rules.js';
 import { judge, KnownKinds } from '../synth/custom-resource.js';
 import { formatProblem, showValue } from '../synth/problem.js';
 import { accountKubeconfig, grant, installCrd, withdraw } from './account.js';
-import { collisions, drift, events, kills, ownership, references, settling, status } from './checks.js';
+import { control, observed, order, references, values } from './capabilities.js';
+import { collisions, drift, events, kills, ownership, settling, status } from './checks.js';
 import { Cluster } from './cluster.js';
 import { eventually } from './eventually.js';
 import { withSandbox } from './operator.js';
@@ -59,6 +60,10 @@ const CHECKS = {
   drift,
   kills,
   references,
+  observed,
+  order,
+  values,
+  control,
   events,
   walk,
 } satisfies Readonly<Record<string, (stand: Stand) => Promise<Outcome> | Outcome>>;

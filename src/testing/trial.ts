@@ -13,6 +13,7 @@ import type { ManagedFieldsEntry } from '../engine/managed-fields.js';
 import { rulesFor } from '../install/rules.js';
 import { render } from '../synth/render.js';
 import { grant } from './account.js';
+import { generatedOf, WriteAudit } from './audit.js';
 import { collection } from './cluster.js';
 import type { Cluster, Place } from './cluster.js';
 import { eventually } from './eventually.js';
@@ -145,6 +146,8 @@ export class Trial implements AsyncDisposable {
   /** New to every construct, and as long as any other. */
   readonly name = `swept-${String(++trials).padStart(5, '0')}`;
   untouched: Normal = {};
+  /** What its operators write. */
+  readonly audit: WriteAudit;
   private around: Surroundings;
   private readonly made: readonly Made[];
   private readonly created = new Set<string>();
@@ -156,6 +159,7 @@ export class Trial implements AsyncDisposable {
   ) {
     this.around = stand.surroundings?.(site) ?? {};
     this.made = effectsOf(stand.kind, contextOf(this.around)).made;
+    this.audit = new WriteAudit(this);
   }
 
   /** @throws where something of it can't be made; then nothing of it stays */
@@ -212,7 +216,11 @@ export class Trial implements AsyncDisposable {
     const part = this.isClusterScoped
       ? { given: { ...given, selector: `${TRIAL_LABEL}=${this.name}` } }
       : { given, namespaces: [this.namespace] };
-    const props = { kubeconfig, kinds: [kind], ...part, ...(prepare && { prepare }) };
+    const prepared = (wire: Operator['wire']): void => {
+      wire.pass = (...sent) => this.audit.pass(...sent);
+      prepare?.(wire);
+    };
+    const props = { kubeconfig, kinds: [kind], ...part, prepare: prepared };
     this.running = await Operator.start(props);
     pace.started(performance.now() - started);
     return this.running;
@@ -242,6 +250,14 @@ export class Trial implements AsyncDisposable {
   async edit({ spec }: Sample): Promise<void> {
     this.steps.push(`replace its spec by ${JSON.stringify(spec)}`);
     await refusable(this.stand.cluster.replaceSpec(this.place(), spec));
+  }
+
+  /** @param value null removes it */
+  async annotate(annotation: string, value: string | null): Promise<void> {
+    this.steps.push(
+      value === null ? `remove its annotation ${annotation}` : `annotate it with ${annotation}=${value}`,
+    );
+    await this.stand.cluster.merge(this.place(), { metadata: { annotations: { [annotation]: value } } });
   }
 
   async delete(): Promise<void> {
@@ -345,11 +361,12 @@ export class Trial implements AsyncDisposable {
   /** Returns the objects that the operator applies or may apply to; without a custom resource, before and after it. */
   async content(cr?: LiveResource): Promise<Normal> {
     const { namespace, elsewhere } = this.site;
-    const objects = (await this.reachable()).filter((object) => isApplied(object) || this.original(object));
+    const live = await this.reachable();
+    const objects = live.filter((object) => isApplied(object) || this.original(object));
     return normal(objects, {
       ...{ name: cr?.metadata.name ?? this.name, uid: cr?.metadata.uid ?? '<none>', namespace },
       ...(elsewhere !== namespace && { elsewhere }),
-      digests: cr ? this.digests(cr) : [],
+      digests: cr ? this.digests(cr, live) : [],
     });
   }
 
@@ -432,16 +449,20 @@ export class Trial implements AsyncDisposable {
     return Object.fromEntries((await Promise.all(entries)).flat());
   }
 
-  private digests(cr: LiveResource): readonly string[] {
+  private digests(cr: LiveResource, live: readonly AnyObject[]): readonly string[] {
     const { kind } = this.stand;
     if (!('each' in kind.rendering)) return [];
-    const made = (name: string): AnyObject[] =>
-      rendered({ kind, context: contextOf(this.around) }, { ...cr, metadata: { ...cr.metadata, name } });
+    const { generated, texts } = generatedOf(this.stand, cr, live);
+    const made = (name: string): AnyObject[] => {
+      const named = { ...cr, metadata: { ...cr.metadata, name } };
+      const own = name === cr.metadata.name ? generated : undefined;
+      return rendered({ kind, context: contextOf(this.around) }, named, own);
+    };
     try {
-      return digestsOf(made, cr.metadata.name);
+      return [...texts, ...digestsOf(made, cr.metadata.name)];
     } catch (error) {
       // The status has it.
-      if (error instanceof OperatorError) return [];
+      if (error instanceof OperatorError) return texts;
       throw error;
     }
   }
@@ -626,7 +647,12 @@ export async function rolledOut(
   while (trial.isAlive) {
     const objects = await trial.objects();
     isOver = objects.every(isComplete);
-    if (isOver) break;
+    if (isOver) {
+      await trial.settled(name);
+      // What has waited for these objects has come now.
+      isOver = (await trial.objects()).every(isComplete);
+      if (isOver) break;
+    }
     hasWaited = true;
     const lasts = clock.now() - started;
     if (lasts > ROLLOUT_MILLISECONDS) break;
@@ -634,7 +660,7 @@ export async function rolledOut(
       if ([...objects, ...(await trial.pods())].some(isStuck)) break;
     await clock.wait(100);
   }
-  await trial.settled(name);
+  if (!isOver) await trial.settled(name);
   return { isComplete: isOver && trial.isAlive, hasWaited };
 }
 
@@ -737,8 +763,10 @@ export async function attempt(stand: Stand, body: (trial: Trial) => Promise<void
   try {
     await using trial = await Trial.begin(stand);
     steps = trial.steps;
-    await body(trial);
-    return [];
+    // What breaks a rule explains what doesn't hold for it.
+    const failed = await body(trial).then(() => undefined, messageOf);
+    const what = trial.audit.broken ?? failed;
+    return what === undefined ? [] : [{ what, sequence: steps }];
   } catch (error) {
     return [{ what: messageOf(error), sequence: steps }];
   }

@@ -3,7 +3,7 @@ import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import { APPLY } from '../engine/api.js';
 import { collection } from './cluster.js';
-import { rendered } from './render.js';
+import { rendered, renderedSamples } from './render.js';
 import { withoutMoment } from './sweep.js';
 import type { Failure, Outcome } from './sweep.js';
 import {
@@ -83,19 +83,13 @@ export async function walk(stand: Stand): Promise<Outcome> {
   return { tried: triedBy(stand, fields, plan, walked, notWalked), failures, notDone: plan.open, notWalked };
 }
 
-/** Returns the images of the containers that the samples are rendered to; what can't be rendered is up to other checks. */
+/** Returns the images of the containers that the samples are rendered to. */
 function imagesOf(stand: Stand): ReadonlySet<unknown> {
   const images = new Set<unknown>();
-  for (const { spec } of stand.samples)
-    try {
-      const objects = rendered(stand, { metadata: { name: 'swept', namespace: 'sweep' }, spec });
-      JSON.stringify(objects, (key, value: unknown) => {
-        if (key === 'image') images.add(value);
-        return value;
-      });
-    } catch {
-      continue;
-    }
+  JSON.stringify(renderedSamples(stand), (key, value: unknown) => {
+    if (key === 'image') images.add(value);
+    return value;
+  });
   return images;
 }
 

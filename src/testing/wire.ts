@@ -48,6 +48,8 @@ export class Wire implements Transport {
   /** The write that it died at. @default - it lives */
   diedAt: string | undefined;
   onDeath: () => void = () => undefined;
+  /** Sends a request, and sees its answer even where it dies of that. */
+  pass = (_request: ApiRequest, send: () => Promise<ApiResponse>): Promise<ApiResponse> => send();
   private killPoint: KillPoint | undefined;
   private seen = 0;
   private underWay = 0;
@@ -105,7 +107,7 @@ export class Wire implements Transport {
   async request(request: ApiRequest): Promise<ApiResponse> {
     this.requireAlive();
     const isWrite = request.method !== 'GET';
-    const what = `${request.method} ${shortPath(request.path)}`;
+    const what = describeWrite(request);
     const fatal = isWrite && this.killPoint?.write === ++this.seen ? this.killPoint.when : undefined;
     this.requests++;
     if (isWrite) this.writes.push(what);
@@ -113,7 +115,7 @@ export class Wire implements Transport {
     this.requireAlive();
     this.underWay++;
     try {
-      const answer = await this.inner.request(request);
+      const answer = await this.pass(request, () => this.inner.request(request));
       if (fatal === 'after') this.kill(what);
       this.requireAlive();
       if (request.contentType === APPLY && answer.status < 300) {
@@ -190,11 +192,11 @@ async function* chunksOf(lines: readonly WatchLine[]): AsyncIterable<Uint8Array>
   for (const { bytes } of lines) yield await Promise.resolve(Buffer.concat([bytes, NEWLINE]));
 }
 
-/** Returns `configmaps/web` of `/api/v1/namespaces/shop/configmaps/web`. */
-function shortPath(path: string): string {
+/** Returns `PATCH configmaps/web` of one to `/api/v1/namespaces/shop/configmaps/web`. */
+export function describeWrite({ method, path }: ApiRequest): string {
   const parts = path.split('/').filter((part) => part !== '');
   const rest = parts.slice(parts[0] === 'api' ? 2 : 3);
-  return (rest[0] === 'namespaces' && rest.length > 2 ? rest.slice(2) : rest).join('/');
+  return `${method} ${(rest[0] === 'namespaces' && rest.length > 2 ? rest.slice(2) : rest).join('/')}`;
 }
 
 /** Lines of a watch on their way to the engine. None overtakes another: what follows a late one is as late. */

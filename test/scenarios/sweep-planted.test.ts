@@ -3,6 +3,7 @@ import { openSandbox } from '../../sandbox/client.js';
 import type { Kind } from '../../src/contract/kind.js';
 import { formatReport, sweep } from '../../src/testing/sweep.js';
 import type { CheckName } from '../../src/testing/sweep.js';
+import { loadKind } from '../support/bundle.js';
 import * as faults from './planted/faults.js';
 import { plantedSamples } from './planted/crd.js';
 import { sound } from './planted/sound.js';
@@ -10,7 +11,46 @@ import { collidingWide, rememberingWide, wide } from './planted/wide.js';
 
 const sandbox = openSandbox(inject('sandbox'));
 
-const found: readonly (readonly [fault: string, kind: Kind, check: CheckName, message: RegExp])[] = [
+const { kind: journal } = await loadKind('examples/journal/reconstruct.config.mjs');
+const { kind: vault } = await loadKind('test/support/kinds/vault.config.mjs');
+const { kind: gate } = await loadKind('test/support/kinds/gate.config.mjs');
+
+type Found = readonly [fault: string, kind: Kind, check: CheckName, message: RegExp, spec?: object];
+
+const found: readonly Found[] = [
+  [
+    'an order that nothing keeps',
+    faults.hasty(journal),
+    'order',
+    /^(Job|Deployment) .* is applied while (StatefulSet|Job) .* isn't ready \(\w+\)$/,
+    { image: 'a:1' },
+  ],
+  [
+    'a construct that does not hear what its children say',
+    faults.blind(gate),
+    'observed',
+    /^Still so after .* ConfigMap \S+ is "\w+" instead of "\w+"$/,
+    {},
+  ],
+  [
+    'a rotation that leaves a value',
+    faults.halfRotated(vault),
+    'values',
+    /^a rotation leaves values in Secret <?\S+-generated$/,
+    {},
+  ],
+  [
+    'a pause that is not kept',
+    faults.unpaused,
+    'control',
+    /^with reconstruct.kosmos.io\/paused=true, it sends \w+ \w+\/\S+$/,
+  ],
+  [
+    'drift that is corrected although it is to be left',
+    faults.uncontrolled,
+    'control',
+    /^with reconstruct.kosmos.io\/drift=(warn|ignore), it sends PATCH \w+\/\S+$/,
+  ],
   [
     'an undeclared child kind',
     faults.undeclared,
@@ -68,9 +108,12 @@ const found: readonly (readonly [fault: string, kind: Kind, check: CheckName, me
   ],
 ];
 
-test.each(found)('%s is found', async (_fault, kind, check, message) => {
+const faulty = found.map(([fault, kind, check, message, spec]) => ({ fault, kind, check, message, spec }));
+
+test.each(faulty)('$fault is found', async ({ kind, check, message, spec }) => {
   const { apiVersion, kind: kindName } = kind.type;
-  const samples = plantedSamples.map((sample) => ({ ...sample, apiVersion, kind: kindName }));
+  const given = spec ? [{ metadata: { name: 'sample' }, spec }] : plantedSamples;
+  const samples = given.map((sample) => ({ ...sample, apiVersion, kind: kindName }));
 
   const report = await sweep(kind, samples, { sandbox, checks: [check], seed: 7 });
 

@@ -1,8 +1,11 @@
 import { ApiObject } from 'cdk8s';
 import type { Construct } from 'constructs';
 import { defineKind } from '../../../src/contract/define-kind.js';
-import type { ApplyStep, Controller, Reader } from '../../../src/contract/controller.js';
+import type { ApplyStep, Controller, Plan, Reader } from '../../../src/contract/controller.js';
 import type { CustomResourceProps, Kind } from '../../../src/contract/kind.js';
+import { DRIFT_ANNOTATION, PAUSED_ANNOTATION } from '../../../src/contract/names.js';
+import { objectKey } from '../../../src/contract/object.js';
+import type { AnyObject } from '../../../src/contract/object.js';
 import { plantedCrd } from './crd.js';
 import type { PlantedSpec } from './crd.js';
 import { Sound, sound, soundProps } from './sound.js';
@@ -146,3 +149,65 @@ export const ordered = ((): Kind => {
   // Each controller remembers for itself, and forgets with its process.
   return { ...sound, controllers: (context) => wrapped().controllers(context) };
 })();
+
+type FaultyReconcile = (plan: (reader: Reader) => Plan, reader: Reader) => Plan;
+
+/** A kind whose controller has a fault. */
+function withFault(kind: Kind, fault: FaultyReconcile): Kind {
+  return {
+    ...kind,
+    controllers: (context) =>
+      kind.controllers(context).map((controller): Controller => {
+        const { name, kind: of, watches, lookups } = controller;
+        return {
+          ...{ name, kind: of, watches, ...(lookups && { lookups }) },
+          reconcile: (key, reader, now) => fault((seen) => controller.reconcile(key, seen, now), reader),
+        };
+      }),
+  };
+}
+
+/** Nothing waits for what it depends on. */
+export const hasty = (kind: Kind): Kind =>
+  withFault(kind, (plan, reader) => {
+    const made = plan(reader);
+    return { ...made, apply: made.apply.map(({ waitsFor: _, ...step }) => step) };
+  });
+
+/** What the children say isn't seen. */
+export const blind = (kind: Kind): Kind =>
+  withFault(kind, (plan, reader) => {
+    const silent = Object.create(reader) as { controlledBy: Reader['controlledBy'] };
+    silent.controlledBy = (...args) => reader.controlledBy(...args).map(({ status: _, ...child }) => child);
+    return plan(silent as Reader);
+  });
+
+/** A rotation replaces the first value alone. */
+export const halfRotated = (kind: Kind): Kind =>
+  withFault(kind, (plan, reader) => {
+    const made = plan(reader);
+    const isThere = (object: AnyObject): boolean =>
+      reader.get(object, objectKey(object.metadata.namespace, object.metadata.name)) !== undefined;
+    return {
+      ...made,
+      apply: made.apply.map((step) =>
+        step.generate && isThere(step.object)
+          ? { ...step, generate: Object.fromEntries(Object.entries(step.generate).slice(0, 1)) }
+          : step,
+      ),
+    };
+  });
+
+/** Annotations of the custom resource aren't read. */
+const unread = (annotation: string): Kind =>
+  withFault(sound, (plan, reader) => {
+    const without = Object.create(reader) as { get: Reader['get'] };
+    without.get = (type, key) => {
+      const object = reader.get(type, key);
+      const { [annotation]: _, ...annotations } = object?.metadata.annotations ?? {};
+      return object && { ...object, metadata: { ...object.metadata, annotations } };
+    };
+    return plan(without as Reader);
+  });
+export const unpaused = unread(PAUSED_ANNOTATION);
+export const uncontrolled = unread(DRIFT_ANNOTATION);

@@ -1,0 +1,147 @@
+import { messageOf, OperatorError } from '../contract/error.js';
+import type { Generated } from '../contract/generated.js';
+import { isGenerated } from '../contract/generated.js';
+import type { Rendered } from '../contract/kind.js';
+import { APPLIED_HASH_ANNOTATION, GENERATED_ANNOTATION } from '../contract/names.js';
+import { contentHash, controllerOf, keyOf, objectId } from '../contract/object.js';
+import type { AnyObject, CustomResource } from '../contract/object.js';
+import { waitOf } from '../contract/order.js';
+import { keepStatus, observedOf } from '../contract/projections.js';
+import { groupKind } from '../contract/resource.js';
+import { APPLY } from '../engine/api.js';
+import type { ApiRequest, ApiResponse } from '../engine/transport.js';
+import { offlineInputs } from '../synth/references.js';
+import { render } from '../synth/render.js';
+import { renderedSamples } from './render.js';
+import type { Swept, Trial } from './trial.js';
+import { describeWrite } from './wire.js';
+
+type Values = Readonly<Record<string, string>>;
+
+/** Writes of all operators of a trial, and the first that breaks a rule which holds at any time. */
+export class WriteAudit {
+  /** Writes that were answered, without dry runs, as in `PATCH configmaps/web`. */
+  readonly writes: string[] = [];
+  broken: string | undefined;
+  /** Applies of what depends on other objects. */
+  dependents = 0;
+  private readonly isOrdered: boolean;
+  /** Hash of the generated values, by Secret and rotation. */
+  private readonly made = new Map<string, string>();
+  private readonly values = new Set<string>();
+
+  constructor(private readonly trial: Trial) {
+    this.isOrdered = isOrdered(trial.stand);
+  }
+
+  async pass(request: ApiRequest, send: () => Promise<ApiResponse>): Promise<ApiResponse> {
+    const { query, body = {} } = request;
+    if (request.method === 'GET' || query?.dryRun !== undefined || 'dryRun' in (body as object))
+      return send();
+    const what = describeWrite(request);
+    try {
+      if (this.isOrdered && request.contentType === APPLY) this.break(await this.tooEarly(body as AnyObject));
+    } catch (error) {
+      this.break(messageOf(error));
+    }
+    const sent = JSON.stringify(body);
+    const answer = await send();
+    this.writes.push(what);
+    const object = answer.body as AnyObject;
+    if (answer.status < 300 && object.kind === 'Secret' && isGenerated(object))
+      this.break(this.remade(object));
+    else if ([...this.values].some((value) => sent.includes(value)))
+      this.break(`a generated value stands in ${what}`);
+    return answer;
+  }
+
+  private break(rule: string | undefined): void {
+    this.broken ??= rule;
+  }
+
+  /** Returns which object is applied before those are ready that it depends on, judged by what there is now. */
+  private async tooEarly(object: AnyObject): Promise<string | undefined> {
+    const { [APPLIED_HASH_ANNOTATION]: hash } = object.metadata.annotations ?? {};
+    const owner = controllerOf(object);
+    if (hash === undefined || !owner) return undefined;
+    const cr = await this.trial.stand.cluster.find<CustomResource>(this.trial.place(owner.name));
+    const rendered = cr && (await renderingOf(this.trial, cr).catch(ifRefused));
+    const present = rendered?.find((one) => objectId(one) === objectId(object));
+    // What was rendered of an earlier state goes by that one.
+    if (!present || !rendered?.dependencies?.has(present) || contentHash(present) !== hash) return undefined;
+    this.dependents++;
+    const wait = waitOf(present, rendered.dependencies, await this.trial.objects());
+    return (
+      wait &&
+      `${object.kind} ${object.metadata.name} is applied while ${wait.ref.kind} ${wait.ref.name} isn't ready (${wait.readiness.reason})`
+    );
+  }
+
+  /** Returns which rule a write of generated values breaks: they are replaced for a rotation alone, and then all of them. */
+  private remade({ metadata, data = {} }: AnyObject & { readonly data?: Values }): string | undefined {
+    const id = `${metadata.uid} ${metadata.annotations?.[GENERATED_ANNOTATION] ?? ''}`;
+    const [before, hash] = [this.made.get(id), contentHash(data)];
+    if (before === hash) return undefined;
+    this.made.set(id, hash);
+    const values = Object.values(data);
+    const isLeft = values.some((value) => this.values.has(value));
+    for (const value of values)
+      this.values.add(value).add(JSON.stringify(Buffer.from(value, 'base64').toString()).slice(1, -1));
+    if (before !== undefined) return `the values in Secret ${metadata.name} are replaced without a rotation`;
+    return isLeft ? `a rotation leaves values in Secret ${metadata.name}` : undefined;
+  }
+}
+
+/** Reports whether something in the samples depends on another object. */
+export function isOrdered(swept: Swept): boolean {
+  return renderedSamples(swept).some(({ dependencies }) => dependencies !== undefined);
+}
+
+/**
+ * Renders a custom resource of what there is now, as an operator that knows all of it.
+ * @throws OperatorError where it can't be rendered
+ */
+export async function renderingOf(trial: Trial, cr: CustomResource): Promise<Rendered> {
+  const { kind, context, types } = trial.stand;
+  if (!('each' in kind.rendering)) return [];
+  const { each } = kind.rendering;
+  const live = await trial.list([...types, ...(each.references?.lookups ?? []).map(({ type }) => type)]);
+  const children = live.filter(
+    (object) => !isGenerated(object) && controllerOf(object)?.uid === cr.metadata.uid,
+  );
+  const { generated } = generatedOf(trial.stand, cr, live);
+  const policy = context.policy === undefined ? undefined : { [kind.name]: context.policy };
+  return render(each, cr, {
+    ...offlineInputs(each, cr, { references: live, ...(policy && { policy }) }),
+    ...(each.observes && {
+      observed: observedOf(children.flatMap((child) => kept(trial.stand, child) ?? [])),
+    }),
+    ...(generated && { generated }),
+  });
+}
+
+/** Returns what a construct gets of the values that are generated for a custom resource, and the values. */
+export function generatedOf(
+  swept: Swept,
+  cr: CustomResource,
+  live: readonly AnyObject[],
+): { readonly generated?: Generated; readonly texts: readonly string[] } {
+  const { rendering } = swept.kind;
+  const ofKind = 'each' in rendering ? rendering.each.generated : undefined;
+  const secret = live.find((object) => isGenerated(object) && keyOf(object) === ofKind?.keyOf(cr));
+  if (!ofKind || !secret) return { texts: [] };
+  const generated = ofKind.propsOf(cr, kept(swept, secret));
+  return { generated, texts: [generated.checksum, ...Object.values(secret.data as Values)] };
+}
+
+/** Returns an object as the kind keeps it in memory. */
+function kept({ kind, context }: Swept, object: AnyObject): AnyObject | undefined {
+  const watches = kind.controllers(context).flatMap((controller) => controller.watches);
+  const { keep = keepStatus } = watches.find(({ type }) => groupKind(type) === groupKind(object)) ?? {};
+  return keep(object);
+}
+
+/** Returns nothing for what can't be rendered. */
+export function ifRefused(error: unknown): undefined {
+  if (!(error instanceof OperatorError)) throw error;
+}
