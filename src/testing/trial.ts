@@ -609,6 +609,11 @@ export function isReady(object: AnyObject): boolean {
 /** Reports whether an object waits for nothing, be it for an autoscaler's first look, after which there may be more pods. */
 function isComplete(object: AnyObject): boolean {
   const { conditions = [] } = (object.status ?? {}) as Status;
+  const isOver = conditions.some(
+    ({ type, status }) => ['Complete', 'Failed', 'Suspended'].includes(type) && status === 'True',
+  );
+  // What depends on a Job comes once that is over.
+  if (object.kind === 'Job') return isOver;
   return (object.kind !== 'HorizontalPodAutoscaler' || conditions.length > 0) && isReady(object);
 }
 
@@ -648,6 +653,8 @@ export async function rolledOut(
     const objects = await trial.objects();
     isOver = objects.every(isComplete);
     if (isOver) {
+      // It may have been quiet until now, and learns of this only in a moment.
+      if (hasWaited) await clock.wait(QUIET_MILLISECONDS);
       await trial.settled(name);
       // What has waited for these objects has come now.
       isOver = (await trial.objects()).every(isComplete);
