@@ -39,11 +39,6 @@ export class Lookups {
 
   constructor(private readonly props: LookupsProps) {}
 
-  /** The reflectors of all that is asked for now. */
-  get reflectors(): readonly Reflector[] {
-    return Array.from(this.watching.values(), ({ reflector }) => reflector);
-  }
-
   /** Makes the plan of a key; what it doesn't ask for is given up, unless it throws. */
   plan<T>(key: string, make: (finder: Finder) => T): T {
     const asked = this.asked.get(key) ?? new Set<string>();
@@ -66,6 +61,14 @@ export class Lookups {
     }
     if (asked.size === 0) this.asked.delete(key);
     return made;
+  }
+
+  /** Forgets all answers, and wakes the keys that have asked: they get what is listed from now on. */
+  restart(): void {
+    const keys = [...this.asked.keys()];
+    this.stop();
+    this.asked.clear();
+    for (const key of keys) this.props.wake(key);
   }
 
   stop(): void {

@@ -345,7 +345,11 @@ class Leadership {
     this.term?.abort();
     const { signal } = (this.term = new AbortController());
     const since = Math.max(aloneSince, this.backSince);
-    for (const one of this.running) void this.admit(one, since, signal);
+    for (const one of this.running) {
+      // One that can't be listed holds back its own keys, and not the controller.
+      one.runner.lookups.restart();
+      void this.admit(one, since, signal);
+    }
   }
 
   /**
@@ -372,8 +376,7 @@ class Leadership {
     since: number,
     signal: AbortSignal,
   ): Promise<void> {
-    const all = [...reflectors, ...runner.lookups.reflectors];
-    const present = all.map((reflector) => reflector.presentSince(since, signal));
+    const present = reflectors.map((reflector) => reflector.presentSince(since, signal));
     await Promise.all([this.interrupted, ...present]);
     if (!signal.aborted) runner.queue.release(STANDBY);
   }

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { Controller, Plan, Reader } from '../../src/contract/controller.js';
+import type { Controller, Found, Lookup, Plan, Reader } from '../../src/contract/controller.js';
 import { refOf } from '../../src/contract/object.js';
+import { resourceType } from '../../src/contract/resource.js';
 import type { ApiRequest } from '../../src/engine/transport.js';
 import { plan } from './support/bench.js';
-import { anObject, apply, child, CONFIG_MAP, MANAGER, ownedBy } from './support/builders.js';
+import { anObject, apply, child, CONFIG_MAP, failure, MANAGER, ownedBy } from './support/builders.js';
 import { STATUS_MANAGER, widget, WIDGET } from './support/builders.js';
 import { leaseOf, putLease } from './support/candidates.js';
 import { FakeApiServer } from './support/fake-api-server.js';
@@ -13,6 +14,10 @@ import { settled, VirtualClock } from './support/virtual-clock.js';
 
 const other = { holderIdentity: 'other', leaseDurationSeconds: 15 };
 const released = { holderIdentity: '', leaseDurationSeconds: 1 };
+const SECRETS: Lookup = {
+  type: resourceType({ apiVersion: 'v1', kind: 'Secret' }),
+  keep: (object) => object,
+};
 const CHILDREN = '/api/v1/namespaces/shop/configmaps';
 
 interface Setup extends StartedManager {
@@ -22,7 +27,7 @@ interface Setup extends StartedManager {
 /** Manager of one controller, in an election. */
 async function started(
   prepare: (server: FakeApiServer, clock: VirtualClock) => void = () => undefined,
-  reconcile: (reader: Reader) => Plan = () => plan({}),
+  reconcile: (reader: Reader, key: string) => Plan = () => plan({}),
   election = true,
 ): Promise<Setup> {
   const server = new FakeApiServer();
@@ -31,14 +36,14 @@ async function started(
   prepare(server, clock);
   const reconciled: string[] = [];
   const controller: Controller = {
-    ...{ name: 'widget', kind: 'Widget' },
+    ...{ name: 'widget', kind: 'Widget', lookups: [SECRETS] },
     watches: [
       { type: WIDGET, keep: (object) => object, mapsTo: ({ metadata }) => [`shop/${metadata.name}`] },
       { type: CONFIG_MAP, mapsTo: ({ metadata }) => (metadata.name === 'child' ? ['shop/web'] : []) },
     ],
     reconcile: (key, reader) => {
       reconciled.push(key);
-      return reconcile(reader);
+      return reconcile(reader, key);
     },
   };
   const stage = await startedManager({
@@ -130,6 +135,32 @@ describe('A manager in an election', () => {
     expect(new Set(reconciled.slice(1))).toEqual(new Set(['shop/web', 'shop/new']));
     for (const name of ['a', 'b']) expect(server.get(CONFIG_MAP, `shop/${name}`)).toBeDefined();
     expect(await metrics.scrape()).toContain('reconcile_errors_total{controller="widget"} 0');
+  });
+
+  it('asks again for what was looked up once it leads again, and waits for no lookup that is refused', async () => {
+    const found: Found[] = [];
+    const { server, clock, reconciled } = await started(
+      (fake) => {
+        fake.unserved.add('secrets');
+        fake.intercept = ({ path }) =>
+          path.endsWith('/secrets') ? failure(400, 'BadRequest', 'invalid field selector') : undefined;
+      },
+      (reader, key) => {
+        if (key === 'shop/web') found.push(reader.find(SECRETS, { namespace: 'shop', name: 'a=b' }));
+        return plan({});
+      },
+    );
+    putLease(server, other);
+    await clock.advance(3_000);
+    found.length = 0;
+    putLease(server, released);
+    await clock.advance(3_000);
+    expect(leaseOf(server)).toMatchObject({ holderIdentity: 'me' });
+    // What the term before has read is no answer.
+    expect(found[0]).toEqual({});
+    server.put(WIDGET, widget('innocent'));
+    await settled();
+    expect(reconciled).toContain('shop/innocent');
   });
 
   // Each write of a plan in turn is the last before the process is stopped.
