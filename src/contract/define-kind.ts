@@ -89,7 +89,7 @@ export interface KindProps<
   readonly references?: References & Readonly<Record<string, ReferenceProps<Spec>>>;
   /**
    * Passwords, keys and tokens that the operator makes for each custom resource, by their keys in a Secret of its own,
-   * `<name>-generated`; the construct gets its name as `generated`. A value is made once and stays: the annotation
+   * `<name>-<kind in lower case>-generated`; the construct gets its name as `generated`. A value is made once and stays: the annotation
    * `reconstruct.kosmos.io/rotate` on a custom resource has all of them replaced.
    * @default - none
    */

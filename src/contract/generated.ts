@@ -52,8 +52,6 @@ export function bitsOf({ length = 32, alphabet = LETTERS_AND_DIGITS, bytes }: Ge
 
 export const secretType = resourceType({ apiVersion: 'v1', kind: 'Secret' });
 
-const SUFFIX = '-generated';
-
 /** Reports whether an object is a Secret of generated values, which is never pruned. */
 export function isGenerated({ kind, metadata }: AnyObject): boolean {
   return kind === 'Secret' && metadata.annotations?.[GENERATED_ANNOTATION] !== undefined;
@@ -64,10 +62,15 @@ type KeptSecret = AnyObject & { readonly keys?: readonly string[]; readonly chec
 
 /** What is generated for the custom resources of one kind. */
 export class KindGenerated {
+  /** Follows the name of the custom resource in that of its Secret: kinds may have custom resources of one name. */
+  private readonly suffix: string;
+
   constructor(
     private readonly owner: ResourceType,
     private readonly values: GeneratedValues,
-  ) {}
+  ) {
+    this.suffix = `-${owner.kind.toLowerCase()}-generated`;
+  }
 
   /** Label of every object of the kind: no other Secret need be read. */
   get selector(): string {
@@ -79,7 +82,7 @@ export class KindGenerated {
     const keepOthers = of.keep ?? keepStatus;
     const keep = (object: AnyObject): AnyObject | undefined => {
       const kept = keepOthers(object);
-      if (!kept || !object.metadata.name.endsWith(SUFFIX)) return kept;
+      if (!kept || !object.metadata.name.endsWith(this.suffix)) return kept;
       const { type, data } = object as { readonly type?: unknown; readonly data?: object };
       return { ...kept, keys: Object.keys(data ?? {}), checksum: contentHash({ type, data }) };
     };
@@ -88,7 +91,7 @@ export class KindGenerated {
   }
 
   keyOf({ metadata: { namespace, name } }: CustomResource): string {
-    return objectKey(namespace, name + SUFFIX);
+    return objectKey(namespace, name + this.suffix);
   }
 
   /** Returns the Secret of a custom resource, without its values. */
@@ -97,7 +100,7 @@ export class KindGenerated {
     return {
       ...{ apiVersion: 'v1', kind: 'Secret', type: 'Opaque' },
       metadata: {
-        ...{ name: name + SUFFIX, ...(namespace && { namespace }) },
+        ...{ name: name + this.suffix, ...(namespace && { namespace }) },
         labels: childLabels(this.owner, name),
         annotations: { [GENERATED_ANNOTATION]: annotations?.[ROTATE_ANNOTATION] ?? '' },
       },
@@ -106,7 +109,7 @@ export class KindGenerated {
 
   /** Returns what the construct gets. @param known the Secret as it is kept */
   propsOf({ metadata }: CustomResource, known?: AnyObject): Generated {
-    const name = metadata.name + SUFFIX;
+    const name = metadata.name + this.suffix;
     const keys = Object.keys(this.values).map((key) => [key, { name, key }] as const);
     const { checksum = 'unknown' } = (known ?? {}) as Partial<KeptSecret>;
     return { secretName: name, keys: Object.fromEntries(keys), checksum };

@@ -30,7 +30,7 @@ function live(token = '', data: object = { password: 'cHc=', key: 'aw==' }, more
   const annotations = { 'reconstruct.kosmos.io/generated': token };
   const metadata = {
     namespace: 'shop',
-    name: 'web-generated',
+    name: 'web-widget-generated',
     uid: 's',
     ownerReferences,
     annotations,
@@ -60,7 +60,7 @@ function planned(resource: CustomResource, secret?: AnyObject, more: Partial<Own
 }
 
 const done = (action: 'created' | 'configured' | 'unchanged'): ChangeSet => [
-  { ref: { apiVersion: 'v1', kind: 'Secret', namespace: 'shop', name: 'web-generated' }, action },
+  { ref: { apiVersion: 'v1', kind: 'Secret', namespace: 'shop', name: 'web-widget-generated' }, action },
 ];
 
 describe('generated values', () => {
@@ -74,7 +74,7 @@ describe('generated values', () => {
     (_, secret, annotations) => {
       const { plan } = planned(cr(annotations), secret);
       expect(plan.apply).toMatchObject([
-        { object: { metadata: { name: 'web-generated' } }, generate: values },
+        { object: { metadata: { name: 'web-widget-generated' } }, generate: values },
       ]);
       expect(plan.apply[0]?.object).not.toHaveProperty('data');
       expect(plan.again?.(done('configured'))).toBe(true);
@@ -108,8 +108,8 @@ describe('generated values', () => {
     const [first, second] = [inputsFor(live()), inputsFor(live('', { password: 'b3RoZXI=', key: 'aw==' }))];
     expect(first).toMatchObject({
       generated: {
-        secretName: 'web-generated',
-        keys: { password: { name: 'web-generated', key: 'password' } },
+        secretName: 'web-widget-generated',
+        keys: { password: { name: 'web-widget-generated', key: 'password' } },
       },
     });
     expect(first.generated.checksum).toMatch(/^[0-9a-f]{32}$/);
@@ -134,11 +134,13 @@ describe('generated values', () => {
       return plan.events.flatMap(({ event }) => event(done(action))?.note ?? []);
     };
     expect(note(undefined, {}, 'created')).toEqual([
-      'Secret web-generated: made new values of password, key',
+      'Secret web-widget-generated: made new values of password, key',
     ]);
-    expect(note(live('', { key: 'aw==' }))).toEqual(['Secret web-generated: made new values of password']);
+    expect(note(live('', { key: 'aw==' }))).toEqual([
+      'Secret web-widget-generated: made new values of password',
+    ]);
     expect(note(live(), { 'reconstruct.kosmos.io/rotate': '2' })).toEqual([
-      'Secret web-generated: replaced all values, for reconstruct.kosmos.io/rotate=2',
+      'Secret web-widget-generated: replaced all values, for reconstruct.kosmos.io/rotate=2',
     ]);
   });
 

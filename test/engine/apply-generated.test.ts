@@ -32,16 +32,16 @@ function newProcess(placeholders = false) {
     const step = { object: generated.secretOf(cr), fieldManager: MANAGER, owner: OWNER, generate: values };
     return applier.apply(step, reader);
   };
-  const known = (): AnyObject | undefined => reader.get(secretType, 'shop/web-generated');
+  const known = (): AnyObject | undefined => reader.get(secretType, 'shop/web-widget-generated');
   return { generate, known };
 }
 
 const live = (): Readonly<Record<string, string>> =>
-  server.get(secretType, 'shop/web-generated')?.data as Readonly<Record<string, string>>;
+  server.get(secretType, 'shop/web-widget-generated')?.data as Readonly<Record<string, string>>;
 
 /** Another writer changes the Secret. */
 function edit(change: (secret: AnyObject) => object): void {
-  const secret = server.get(secretType, 'shop/web-generated')!;
+  const secret = server.get(secretType, 'shop/web-widget-generated')!;
   server.put(secretType, { ...secret, ...change(secret) });
 }
 
@@ -111,7 +111,9 @@ describe('generated values', () => {
     edit(({ metadata }) => ({ data: { key, other: 'b3RoZXI=' }, metadata: { ...metadata, labels: {} } }));
     expect(await generate()).toMatchObject({ action: 'configured' });
     expect(live()).toMatchObject({ key, other: 'b3RoZXI=', password: expect.any(String) as string });
-    expect(server.get(secretType, 'shop/web-generated')?.metadata.labels).toHaveProperty(generated.selector);
+    expect(server.get(secretType, 'shop/web-widget-generated')?.metadata.labels).toHaveProperty(
+      generated.selector,
+    );
   });
 
   it.each([
@@ -119,7 +121,7 @@ describe('generated values', () => {
     ['its deletion', { ownerReferences: [OWNER], deletionTimestamp: '2026-01-01T00:00:00Z' }, 'Terminating'],
   ])('are not made in a Secret with %s', async (_, metadata, reason) => {
     const { apiVersion, kind } = secretType;
-    const identity = { namespace: 'shop', name: 'web-generated' };
+    const identity = { namespace: 'shop', name: 'web-widget-generated' };
     server.put(secretType, { apiVersion, kind, metadata: { ...identity, ...metadata }, data: {} });
     expect(await newProcess().generate()).toMatchObject({ action: 'failed', error: { reason } });
     expect(live()).toEqual({});

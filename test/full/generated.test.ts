@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 
 type Values = Readonly<Record<string, string>>;
-const place = (name: string) => vaults.childPlace(secrets, `${name}-generated`);
+const place = (name: string) => vaults.childPlace(secrets, `${name}-vault-generated`);
 
 async function valuesOf(name: string): Promise<Values> {
   const { data } = await cluster.get<AnyObject & { data: Values }>(place(name));
@@ -89,7 +89,7 @@ test('a password is made once, before what uses it, and outlives edits, drift, b
   expect(await valuesOf('once')).toEqual(made);
   expect(await pods('once')).toMatchObject({ checksum });
   const ofSecrets = writes(await requests()).filter(({ objectRef }) => objectRef?.resource === 'secrets');
-  expect(ofSecrets.map(summary)).toEqual([`create secrets ${vaults.namespace}/once-generated 201`]);
+  expect(ofSecrets.map(summary)).toEqual([`create secrets ${vaults.namespace}/once-vault-generated 201`]);
 });
 
 test('the operator reads no Secret but those with its label', async () => {
@@ -98,7 +98,7 @@ test('the operator reads no Secret but those with its label', async () => {
   );
   expect(reads.length).toBeGreaterThan(0);
   const isOwn = ({ uri }: { uri: string }): boolean =>
-    /labelSelector=test\.example\.com%2Fvault(&|$)/.test(uri) || /-generated$/.test(uri);
+    /labelSelector=test\.example\.com%2Fvault(&|$)/.test(uri) || /-vault-generated$/.test(uri);
   expect(reads.filter((entry) => !isOwn(entry))).toEqual([]);
 });
 
@@ -123,7 +123,7 @@ test('an annotation replaces all values, once for each token, and the Pods with 
   expect(await valuesOf('rotated')).toEqual(second);
   expect(await pods('rotated')).toEqual(after);
   const notes = (await vaults.events('rotated')).map(({ note }) => note);
-  expect(notes).toContain(`Secret rotated-generated: replaced all values, for ${ROTATE_ANNOTATION}=1`);
+  expect(notes).toContain(`Secret rotated-vault-generated: replaced all values, for ${ROTATE_ANNOTATION}=1`);
 });
 
 test('what is deleted is made again, and only that', async () => {
@@ -151,14 +151,14 @@ test('what is deleted is made again, and only that', async () => {
   });
   await eventually(async () => {
     const notes = (await vaults.events('lost')).map(({ note }) => note);
-    expect(notes).toContain('Secret lost-generated: made new values of key');
-    expect(notes).toContain('Secret lost-generated: made new values of password, key');
+    expect(notes).toContain('Secret lost-vault-generated: made new values of key');
+    expect(notes).toContain('Secret lost-vault-generated: made new values of password, key');
   });
 });
 
 test('a Secret of others is left alone until it is handed over, and its values are kept then', async () => {
   const data = { password: Buffer.from('from-before').toString('base64') };
-  const metadata = { name: 'taken-generated', namespace: vaults.namespace };
+  const metadata = { name: 'taken-vault-generated', namespace: vaults.namespace };
   await cluster.create(secrets, { apiVersion: 'v1', kind: 'Secret', metadata, data });
   await vaults.create('taken', {});
   await vaults.stalled('taken', 'OwnershipConflict');
@@ -205,7 +205,7 @@ test('under a name that is too long for a label, no Secret is made', async () =>
   await vaults.create(name, {});
   await vaults.stalled(name, 'NameTooLong');
   const names = (await cluster.list(secrets, vaults.namespace)).map(({ metadata }) => metadata.name);
-  expect(names).not.toContain(`${name}-generated`);
+  expect(names).not.toContain(`${name}-vault-generated`);
 });
 
 test('two operators at once make one value', async () => {
@@ -220,7 +220,7 @@ test('two operators at once make one value', async () => {
     ({ objectRef, code = 0 }) => objectRef?.resource === 'secrets' && code < 300,
   );
   expect(done.map(({ verb, objectRef }) => `${verb} ${objectRef?.name ?? ''}`).sort()).toEqual(
-    names.map((name) => `create ${name}-generated`),
+    names.map((name) => `create ${name}-vault-generated`),
   );
 });
 
@@ -233,7 +233,7 @@ test('diff shows no value and makes none; apply makes them, as the operator does
   const isNew = await differ.diff([cr('shown')]);
   expect(actions(isNew)).toEqual([
     'created Vault shown',
-    'created Secret shown-generated',
+    'created Secret shown-vault-generated',
     'created Deployment shown',
   ]);
   expect(isNew).toEqual(await differ.diff([cr('shown')]));
@@ -253,7 +253,7 @@ test('diff shows no value and makes none; apply makes them, as the operator does
     cr('by-hand'),
   ]);
   expect(applied, applied.stderr).toMatchObject({ code: 0 });
-  const created = ['Vault by-hand', 'Secret by-hand-generated', 'Deployment by-hand'];
+  const created = ['Vault by-hand', 'Secret by-hand-vault-generated', 'Deployment by-hand'];
   expect(applied.stdout).toBe(
     created.map((what) => `${what.replace(' ', ` ${vaults.namespace}/`)} created\n`).join(''),
   );

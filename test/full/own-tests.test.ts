@@ -43,7 +43,7 @@ describe.each(examples.map((example) => [example.kind.name, example] as const))(
     const notes = [
       ...(example.kind.generated
         ? [
-            "sample.yaml: document 1, line 1: Secret orders-generated isn't rendered: the operator makes its values",
+            "sample.yaml: document 1, line 1: Secret orders-journal-generated isn't rendered: the operator makes its values",
           ]
         : []),
       ...(example.kind.observes

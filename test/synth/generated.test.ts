@@ -13,7 +13,7 @@ const cr = {
 };
 
 test('generated values are rendered as references to a Secret that isn’t, and a note says so', async () => {
-  const secretKeyRef = { name: 'web-generated', key: 'password' };
+  const secretKeyRef = { name: 'web-vault-generated', key: 'password' };
   expect(render(kind, cr)).toMatchObject([
     {
       kind: 'Deployment',
@@ -31,7 +31,9 @@ test('generated values are rendered as references to a Secret that isn’t, and 
   const [file] = await synth({ kinds: [kind], sources, note: (line) => notes.push(line) });
   expect(file?.text).not.toContain('kind: Secret');
   expect(notes).toEqual([
-    expect.stringMatching(/web\.yaml.*: Secret web-generated isn't rendered: the operator makes its values$/),
+    expect.stringMatching(
+      /web\.yaml.*: Secret web-vault-generated isn't rendered: the operator makes its values$/,
+    ),
   ]);
 });
 
@@ -43,11 +45,11 @@ test('a construct that renders a Secret of that name is refused', () => {
       new ApiObject(this, 'Secret', {
         apiVersion: 'v1',
         kind: 'Secret',
-        metadata: { name: 'web-generated' },
+        metadata: { name: 'web-vault-generated' },
       });
     }
   }
   const children = [...kind.children, { apiVersion: 'v1', kind: 'Secret' }];
   const twice = defineKind({ crd: kind.crd, construct: Twice, generated: { password: {} }, children });
-  expect(() => render(twice, cr)).toThrow('Vault shop/web renders Secret shop/web-generated twice');
+  expect(() => render(twice, cr)).toThrow('Vault shop/web renders Secret shop/web-vault-generated twice');
 });
