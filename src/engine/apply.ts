@@ -465,9 +465,13 @@ export class Applier {
     if (known && step.owner) known = await this.ownership.collect(task, known, step.owner);
     const refusal = this.refusals.find(applyId(task), refusedOf(task, known));
     if (refusal) throw refusal;
-    const write = async (send: () => Promise<AnyObject>, outcome: 'created' | 'changed'): Promise<void> => {
-      await store.write(key, reader.writer, async () => ({ object: await send() }));
+    const write = async (
+      send: () => Promise<AnyObject>,
+      outcome: 'created' | 'changed',
+    ): Promise<AnyObject> => {
+      const { object } = await store.write(key, reader.writer, async () => ({ object: await send() }));
       metrics.applies.inc({ controller, outcome });
+      return object;
     };
     const by = { fieldManager: step.fieldManager };
     try {
@@ -488,11 +492,15 @@ export class Applier {
     if (!body) return 'unchanged';
     try {
       const data = this.made(body.names, values);
-      await write(async () => api.mergePatch(type, key, { ...body.patch, data }, by), 'changed');
+      const stored = await write(
+        async () => api.mergePatch(type, key, { ...body.patch, data }, by),
+        'changed',
+      );
+      if (lacking(stored, task, values)) throw notKept(stored);
       return 'configured';
     } catch (error) {
       if (!(error instanceof ApiError) || (error.code !== 409 && !error.objectIsGone))
-        throw this.judgedValues(task, known, error);
+        throw this.judgedValues(task, store.get(key), error);
       await refresh(api, step.object, reader);
       throw changedMeanwhile(step.object, error);
     }
@@ -590,6 +598,12 @@ export class Applier {
 function changedMeanwhile(object: AnyObject, cause?: unknown): OperatorError {
   const message = `${describeRef(refOf(object))} changed since it was read`;
   return new OperatorError({ reason: 'Conflict', message, retry: 'now', cause });
+}
+
+function notKept(secret: AnyObject): OperatorError {
+  const what = `values, owner, labels or annotation ${GENERATED_ANNOTATION}`;
+  const message = `${describeRef(refOf(secret))} was stored without all of its ${what}, as by a mutating webhook; exclude the Secret from the webhook`;
+  return new OperatorError({ reason: 'Refused', message });
 }
 
 /** Returns which values a Secret lacks, and the patch of its metadata; nothing where all is as it should be. */

@@ -116,6 +116,28 @@ describe('generated values', () => {
     );
   });
 
+  it.each(['annotations', 'labels'])(
+    'are refused, where the API server does not keep the %s',
+    async (stripped) => {
+      const { generate } = newProcess();
+      server.intercept = ({ body }) => {
+        const { metadata } = (body ?? {}) as { metadata?: Record<string, unknown> };
+        delete metadata?.[stripped];
+        return undefined;
+      };
+      expect(await generate()).toMatchObject({ action: 'created' });
+      const made = live();
+      for (let time = 0; time < 3; time++)
+        expect(await generate()).toMatchObject({
+          action: 'failed',
+          error: { reason: 'Refused', retry: 'onChange' },
+        });
+      // One that made the Secret, and one that tried to complete it.
+      expect(server.writes).toHaveLength(2);
+      expect(live()).toEqual(made);
+    },
+  );
+
   it.each([
     ['another owner', { ownerReferences: [{ ...OWNER, uid: 'other', name: 'other' }] }, 'OwnershipConflict'],
     ['its deletion', { ownerReferences: [OWNER], deletionTimestamp: '2026-01-01T00:00:00Z' }, 'Terminating'],

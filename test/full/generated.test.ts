@@ -18,14 +18,22 @@ const own = ownControlPlane({ users: [user] });
 let cluster: Cluster;
 let vaults: Subject;
 let operator: RunningController;
+/** Output of each process that was started, and of each command. */
+const outputs: (() => unknown)[] = [];
 /** Every value that was ever seen, encoded and as it is. */
 const seen = new Set<string>();
 
 beforeAll(async () => {
   ({ cluster } = own);
   vaults = await Subject.make(cluster, kind, 'vaults');
-  operator = await startController({ ...{ cluster, user, kinds: [kind], config } });
+  operator = await start();
 });
+
+async function start(given = { kind, config }): Promise<RunningController> {
+  const started = await startController({ ...{ cluster, user, kinds: [given.kind], config: given.config } });
+  outputs.push(() => [started.log, started.strayOutput]);
+  return started;
+}
 
 type Values = Readonly<Record<string, string>>;
 const place = (name: string) => vaults.childPlace(secrets, `${name}-vault-generated`);
@@ -83,7 +91,7 @@ test('a password is made once, before what uses it, and outlives edits, drift, b
   for (let burst = 0; burst < 20; burst++) await vaults.touch('once', String(burst));
   await vaults.ready('once');
   await operator.stop();
-  operator = await startController({ ...{ cluster, user, kinds: [kind], config } });
+  operator = await start();
   await vaults.touch('once', 'again');
   await quiet();
   expect(await valuesOf('once')).toEqual(made);
@@ -210,7 +218,7 @@ test('under a name that is too long for a label, no Secret is made', async () =>
 
 test('two operators at once make one value', async () => {
   const requests = await requestsFromNowOn(cluster, user, vaults.namespace);
-  const second = await startController({ ...{ cluster, user, kinds: [kind], config } });
+  const second = await start();
   const names = Array.from({ length: 10 }, (_, index) => `both-${index}`);
   await Promise.all(names.map(async (name) => vaults.create(name, {})));
   for (const name of names) await vaults.ready(name);
@@ -247,12 +255,15 @@ test('diff shows no value and makes none; apply makes them, as the operator does
     'Deployment .spec.template.metadata.annotations["checksum/generated"]',
   );
   expect(await valuesOf('rotated')).toEqual(before);
+  outputs.push(() => [isNew, rotated]);
 
   await operator.stop();
   const applied = await new Reconstruct('apply', cluster.sandbox.adminKubeconfig, ['--config', config]).of([
     cr('by-hand'),
   ]);
   expect(applied, applied.stderr).toMatchObject({ code: 0 });
+  await valuesOf('by-hand');
+  outputs.push(() => applied);
   const created = ['Vault by-hand', 'Secret by-hand-vault-generated', 'Deployment by-hand'];
   expect(applied.stdout).toBe(
     created.map((what) => `${what.replace(' ', ` ${vaults.namespace}/`)} created\n`).join(''),
@@ -262,7 +273,7 @@ test('diff shows no value and makes none; apply makes them, as the operator does
 
 test('a later release adds a value, keeps the others, and prunes none where it watches all Secrets', async () => {
   const before = await valuesOf('once');
-  operator = await startController({ ...{ cluster, user, kinds: [upgraded.kind], config: upgraded.config } });
+  operator = await start(upgraded);
   await eventually(async () => {
     expect(Object.keys(await valuesOf('once')).sort()).toEqual(['key', 'password', 'pin']);
   });
@@ -272,8 +283,7 @@ test('a later release adds a value, keeps the others, and prunes none where it w
 
 test('no value is anywhere but in the Secrets', async () => {
   const everything = [
-    operator.log,
-    operator.strayOutput,
+    ...outputs.map((output) => output()),
     await vaults.objects(deployments),
     await cluster.list(kind.type, vaults.namespace),
     await Promise.all(['once', 'rotated', 'lost', 'taken'].map(async (name) => vaults.events(name))),
