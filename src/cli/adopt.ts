@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { storedVersion } from '../contract/crd.js';
+import { secretType } from '../contract/generated.js';
 import type { Kind } from '../contract/kind.js';
-import { ADOPT_BY_ANNOTATION } from '../contract/names.js';
+import { ADOPT_BY_ANNOTATION, PAUSED_ANNOTATION } from '../contract/names.js';
 import { controllerOf, describeRef, objectId, objectKey } from '../contract/object.js';
 import type { AnyObject, ObjectRef } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
@@ -119,41 +120,45 @@ async function liveResource(
   }
 }
 
-/** Finds the objects that stand in the way of a custom resource, and what would become of each as one that is handed over. */
+/**
+ * Finds the objects that stand in the way of a custom resource, and what would become of each as one that is handed over: again,
+ * until no other shows behind them, as behind a Secret of generated values.
+ */
 async function adoptionsOf(
   kind: Kind,
-  given: GivenResource,
+  { before, after }: GivenResource,
   props: PreviewOptions,
 ): Promise<{ readonly adoptions: readonly Adoption[]; readonly refused: readonly string[] }> {
-  const types = 'each' in kind.rendering ? kind.rendering.each.children : [];
-  const offer = offerTo({ kind: kind.type.kind, name: given.after.metadata.name });
-  const { objects } = await previewKind(kind, [given], props, {});
-  const refused: string[] = [];
+  const each = 'each' in kind.rendering ? kind.rendering.each : undefined;
+  const types = [...(each?.children ?? []), ...(each?.generated ? [secretType] : [])];
+  const offer = offerTo({ kind: kind.type.kind, name: after.metadata.name });
+  // A pause delays the adoption, and is none of its terms.
+  const { [PAUSED_ANNOTATION]: _, ...annotations } = after.metadata.annotations ?? {};
+  const given = [
+    { ...(before && { before }), after: { ...after, metadata: { ...after.metadata, annotations } } },
+  ];
   const waiting = new Map<string, Omit<Adoption, 'preview'>>();
-  for (const { ref, error } of objects) {
-    const type = types.find((each) => groupKind(each) === groupKind(ref));
-    if (error?.reason !== 'OwnershipConflict') continue;
-    if (!type) {
-      // Generated values, and what kinds share, take the annotation alone.
-      refused.push(forPerson(error.message));
-      continue;
+  for (;;) {
+    const uids = new Set([...waiting.values()].map(({ uid }) => uid));
+    const transport = offering(props.transport, offer, uids);
+    const { objects } = await previewKind(kind, given, { ...props, transport }, {});
+    const refused: string[] = [];
+    for (const { ref, error } of objects) {
+      const type = types.find((one) => groupKind(one) === groupKind(ref));
+      if (error?.reason !== 'OwnershipConflict' || !type || waiting.has(objectId(ref))) continue;
+      const live = await new Api(props.transport).get(type, objectKey(ref.namespace, ref.name));
+      const why = controllerOf(live) ? forPerson(error.message) : refusal(live, ref, offer);
+      if (why === undefined) waiting.set(objectId(ref), { type, uid: live.metadata.uid, offer });
+      else refused.push(why);
     }
-    const live = await new Api(props.transport).get(type, objectKey(ref.namespace, ref.name));
-    const why = controllerOf(live) ? forPerson(error.message) : refusal(live, ref, offer);
-    if (why === undefined) waiting.set(objectId(ref), { type, uid: live.metadata.uid, offer });
-    else refused.push(why);
-  }
-  const uids = new Set([...waiting.values()].map(({ uid }) => uid));
-  const transport = offering(props.transport, offer, uids);
-  const then =
-    refused.length > 0 ? [] : (await previewKind(kind, [given], { ...props, transport }, {})).objects;
-  return {
-    adoptions: then.flatMap((preview) => {
+    if (refused.length > 0) return { adoptions: [], refused };
+    if (waiting.size > uids.size) continue;
+    const adoptions = objects.flatMap((preview) => {
       const adoption = waiting.get(objectId(preview.ref));
       return adoption ? [{ ...adoption, preview }] : [];
-    }),
-    refused: [...refused, ...then.flatMap(({ error }) => (error ? [forPerson(error.message)] : []))],
-  };
+    });
+    return { adoptions, refused: objects.flatMap(({ error }) => (error ? [forPerson(error.message)] : [])) };
+  }
 }
 
 /** Returns why an object without a controller isn't handed over. */

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { ROTATE_ANNOTATION } from '../../src/contract/names.js';
+import { ROTATE_ANNOTATION, selectorLabels } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { deployments, eventually, secrets } from '../support/cluster.js';
 import type { Cluster } from '../support/cluster.js';
@@ -166,22 +166,30 @@ test('what is deleted is made again, and only that', async () => {
 
 test('a Secret of others is left alone until it is handed over, and its values are kept then', async () => {
   const data = { password: Buffer.from('from-before').toString('base64') };
-  const metadata = { name: 'taken-vault-generated', namespace: vaults.namespace };
-  await cluster.create(secrets, { apiVersion: 'v1', kind: 'Secret', metadata, data });
+  const { namespace } = vaults;
+  const { name } = place('taken');
+  await cluster.create(secrets, { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace }, data });
+  // Behind it is another one, which shows once the Secret is handed over.
+  const labels = selectorLabels(kind.type, 'taken');
+  await cluster.create(deployments, {
+    ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'taken', namespace } },
+    spec: {
+      ...{ replicas: 0, selector: { matchLabels: labels } },
+      template: { metadata: { labels }, spec: { containers: [{ name: 'vault', image: 'example.com/old' }] } },
+    },
+  });
   await vaults.create('taken', {});
   await vaults.stalled('taken', 'OwnershipConflict');
   await quiet();
   expect(await valuesOf('taken')).toEqual(data);
 
-  const args = ['--config', config, '-n', vaults.namespace];
-  const adopting = await new Reconstruct('adopt', own.sandbox.adminKubeconfig, args).run(
-    'vault/taken',
-    '--yes',
-  );
-  expect(adopting.code).toBe(3);
-  expect(adopting.stderr).toContain('annotate the object with reconstruct.kosmos.io/adopt-by=Vault/taken');
-  const annotations = { 'reconstruct.kosmos.io/adopt-by': 'Vault/taken' };
-  await cluster.merge(place('taken'), { metadata: { annotations } });
+  const args = ['--config', config, '-n', namespace];
+  const adopt = new Reconstruct('adopt', own.sandbox.adminKubeconfig, args);
+  const adopting = await adopt.run('vault/taken', '--yes');
+  expect(adopting, adopting.stderr).toMatchObject({ code: 0 });
+  expect(adopting.stdout).toContain(`Secret ${namespace}/${name} handed over to Vault/taken\n`);
+  expect(adopting.stdout).toContain(`Deployment ${namespace}/taken handed over to Vault/taken\n`);
+  for (const value of Object.values(data)) expect(adopting.stdout).not.toContain(value);
   await vaults.touch('taken', 'adopted');
   await vaults.ready('taken');
   expect(await valuesOf('taken')).toMatchObject(data);

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { ADOPT_BY_ANNOTATION, APPLIED_HASH_ANNOTATION } from '../../src/contract/names.js';
+import { ADOPT_BY_ANNOTATION, APPLIED_HASH_ANNOTATION, PAUSED_ANNOTATION } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { configMap, deployment, loadBundle, service } from '../support/bundle.js';
 import { configMaps, deployments, eventually, services } from '../support/cluster.js';
@@ -300,6 +300,17 @@ describe('reconstruct adopt', () => {
       2,
       expect.stringMatching(/^no-such\.yaml: can't be read: there is no/),
     ]);
+  });
+
+  test('hands over to a custom resource that is paused', async () => {
+    await kubectl(configMap('paused', { b: '2' }), 'create', '-f', '-');
+    const metadata = { name: 'paused', annotations: { [PAUSED_ANNOTATION]: 'true' } };
+
+    const { code, stdout } = await adopter().of([{ ...cr('paused'), metadata }], '--yes');
+
+    expect(code).toBe(0);
+    expect(stdout).toContain('  .data.b is dropped, which is set by kubectl-create\n');
+    expect(await offerOf(configMaps, 'paused')).toBe('Bundle/paused');
   });
 
   const helm = { 'meta.helm.sh/release-name': 'shop', 'meta.helm.sh/release-namespace': 'web' };
