@@ -3,7 +3,6 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Action, Change } from '../contract/change.js';
 import { OperatorError } from '../contract/error.js';
 import type { Render } from '../contract/kind.js';
-import { PAUSED_ANNOTATION } from '../contract/names.js';
 import { describeRef, objectId, refOf } from '../contract/object.js';
 import { waitText } from '../contract/order.js';
 import type { AnyObject, ObjectRef } from '../contract/object.js';
@@ -113,7 +112,10 @@ export async function applyResources(props: ApplyProps): Promise<Applied[]> {
   for (const given of await readGiven(compareProps, refusal))
     all.push({ given, operator: await operatorOf(given) });
   const own = all.flatMap(({ given, operator }) => (operator ? [] : [given]));
-  const { objects } = await previewGiven(own, compareProps, true);
+  const { objects, explanations } = await previewGiven(own, compareProps, true);
+  const explain = async (): Promise<void> => {
+    for (const { of, summary } of explanations) await report(`${describeRef(of)} ${summary}`);
+  };
   const refused = objects.flatMap(({ action, ref, error }) =>
     action === 'failed' && error ? [`${describeRef(ref)} would be refused: ${reasonOf(ref, error)}`] : [],
   );
@@ -125,7 +127,7 @@ export async function applyResources(props: ApplyProps): Promise<Applied[]> {
       if (operator) await report(`${nameOf(given)} would be left to the operator in ${operator.namespace}`);
     }
     for (const object of objects) await report(previewLine(object, props));
-    for (const given of own) if (isPaused(given)) await report(`${nameOf(given)} ${PAUSED}`);
+    await explain();
     return all;
   }
 
@@ -142,6 +144,7 @@ export async function applyResources(props: ApplyProps): Promise<Applied[]> {
       throw error;
     }
   }
+  await explain();
   if (failures > 0)
     throw new CliError(`${failures} ${failures === 1 ? 'object was' : 'objects were'} refused`, 3);
   if (waiting > 0) {
@@ -218,18 +221,10 @@ async function applyOne(
       failures += changes.filter(({ action }) => action === 'failed').length + (error ? 1 : 0);
       waiting += changes.filter(({ waitsFor }) => waitsFor).length;
     }
-    if (isPaused(given)) await report(`${name} ${PAUSED}`);
     return { failures, waiting };
   } catch (error) {
     return refused(`What is made of ${name} isn't written, or not all of it`, error);
   }
-}
-
-const PAUSED = `is paused: its objects stay as they are; remove the annotation ${PAUSED_ANNOTATION} to go on`;
-
-/** What the annotation says otherwise is refused where the objects are planned. */
-function isPaused({ after }: Given): boolean {
-  return after.metadata.annotations?.[PAUSED_ANNOTATION] === 'true';
 }
 
 const UNPRUNED = "left as it is: it isn't rendered any more, and --prune deletes it";

@@ -69,7 +69,7 @@ export function pausedCondition(cr: Observed): ConditionProps {
 }
 
 export function pausedExplanation(cr: CustomResource): Explanation {
-  const summary = `is paused: nothing would be done; remove the annotation ${PAUSED_ANNOTATION} to go on`;
+  const summary = `is paused: its objects stay as they are; remove the annotation ${PAUSED_ANNOTATION} to go on`;
   return { of: refOf(cr), summary, differs: false };
 }
 

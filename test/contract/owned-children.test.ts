@@ -691,7 +691,7 @@ describe('OwnedChildren, paused', () => {
       Paused: { status: 'True', reason: 'Paused', message: containing('generation 4 waits') },
     });
     expect(plan.explain?.()[0]).toMatchObject({
-      summary: containing('nothing would be done'),
+      summary: containing('its objects stay as they are'),
       differs: false,
     });
   });

@@ -77,7 +77,9 @@ test('while a custom resource is paused, nothing but its status is written; afte
   const { code, stdout } = await diff('paused');
   expect([code, stdout]).toEqual([
     0,
-    expect.stringMatching(/^AppService \S+\/paused is paused: nothing would be done; remove the annotation/),
+    expect.stringMatching(
+      /^AppService \S+\/paused is paused: its objects stay as they are; remove the annotation/,
+    ),
   ]);
 
   await annotate('paused', 'paused', null);
