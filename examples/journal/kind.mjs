@@ -37,6 +37,7 @@ class Journal extends Construct {
     const database = `${name}-db`;
     const password = { valueFrom: { secretKeyRef: generated.keys.password } };
     const imagePullPolicy = 'IfNotPresent';
+    const dataPath = '/var/lib/postgresql/data';
     const env = [
       { name: 'PGHOST', value: database },
       { name: 'PGPASSWORD', ...password },
@@ -59,11 +60,22 @@ class Journal extends Construct {
             containers: [
               {
                 ...{ name: 'postgres', image: 'postgres:17', imagePullPolicy },
-                env: [{ name: 'POSTGRES_PASSWORD', ...password }],
+                env: [
+                  // Below the mount: a new volume may not be empty.
+                  { name: 'PGDATA', value: `${dataPath}/pgdata` },
+                  { name: 'POSTGRES_PASSWORD', ...password },
+                ],
+                volumeMounts: [{ name: 'data', mountPath: dataPath }],
               },
             ],
           },
         },
+        volumeClaimTemplates: [
+          {
+            metadata: { name: 'data' },
+            spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+          },
+        ],
       },
     });
     const migration = new ApiObject(this, 'Migration', {
