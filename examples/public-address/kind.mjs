@@ -24,7 +24,7 @@ const children = /** @type {const} */ ([
   { apiVersion: 'v1', kind: 'Service' },
   { apiVersion: 'v1', kind: 'ConfigMap' },
 ]);
-/** @typedef {import('cdk8s-reconstruct').PropsOf<typeof crd, unknown, unknown, typeof children>} Props */
+/** @typedef {import('cdk8s-reconstruct').PropsOf<typeof crd, { children: typeof children }>} Props */
 
 class PublicAddress extends Construct {
   /**
