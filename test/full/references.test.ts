@@ -142,7 +142,9 @@ test('another namespace has to permit it, and may take that back', async () => {
   await sites.create('themed', { secret: 'themed', theme: 'dark', themeNamespace: elsewhere });
 
   const { message } = await sites.stalled('themed', 'ReferenceNotPermitted');
-  expect(message).toContain(`create a ReferenceGrant, whose CRD is part of the Gateway API, in the namespace ${elsewhere}`);
+  expect(message).toContain(
+    `create a ReferenceGrant, whose CRD is part of the Gateway API, in the namespace ${elsewhere}`,
+  );
 
   await installGatewayApi(cluster, [referenceGrants]);
   const spec = {
