@@ -11,8 +11,9 @@ import type { RenderedKind } from '../contract/kind.js';
 import { contentHash, objectId } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
+import { fieldAt } from '../engine/managed-fields.js';
 import { ifRefused, isOrdered, renderingOf } from './audit.js';
-import { allowPods, denyPods, driftableFields, othersThan, put, soon, valueAt } from './checks.js';
+import { allowPods, denyPods, driftableFields, othersThan, put, soon } from './checks.js';
 import { collection } from './cluster.js';
 import { differences } from './render.js';
 import type { Outcome } from './sweep.js';
@@ -247,8 +248,8 @@ async function driftEach(trial: Trial): Promise<AnyObject[]> {
   const rendered = (await renderingOf(trial, await trial.get()).catch(ifRefused)) ?? [];
   const driftOne = async (object: AnyObject): Promise<boolean> => {
     const next = rendered.find((one) => objectId(one) === objectId(object));
-    for (const path of driftableFields(object).filter((one) => valueAt(next, one) !== undefined))
-      for (const value of othersThan(valueAt(next, path)))
+    for (const path of driftableFields(object).filter((one) => fieldAt(next, one) !== undefined))
+      for (const value of othersThan(fieldAt(next, path)))
         if (await put(trial, object, path, value)) return true;
     return false;
   };

@@ -7,7 +7,7 @@ import { controllerOf, describeRef, objectId, refOf } from '../contract/object.j
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
-import { describePath, driftOf, managedFieldsOf } from '../engine/managed-fields.js';
+import { describePath, driftOf, fieldAt, managedFieldsOf } from '../engine/managed-fields.js';
 import type { FieldPath, FieldsV1 } from '../engine/managed-fields.js';
 import { collection } from './cluster.js';
 import { eventually } from './eventually.js';
@@ -173,7 +173,7 @@ function requireApart(trial: Trial, ofOne: readonly AnyObject[], ofBoth: readonl
     const after = ofBoth.find((object) => objectId(object) === objectId(before));
     const lost = ownedFields(before)
       .filter(([first]) => first !== 'f:metadata')
-      .find((path) => !isDeepStrictEqual(valueAt(before, path), valueAt(after, path)));
+      .find((path) => !isDeepStrictEqual(fieldAt(before, path), fieldAt(after, path)));
     if (lost)
       throw new Error(
         `${before.kind} ${before.metadata.name}: a second one of the same spec takes ${describePath(lost)} from the first`,
@@ -349,12 +349,12 @@ async function driftOne(
 ): Promise<DriftOutcome> {
   const { cluster, settleMilliseconds, pace } = trial.stand;
   const live = (): Promise<AnyObject> => cluster.get(trial.placeOf(object));
-  const old = valueAt(await live(), path);
+  const old = fieldAt(await live(), path);
   const isShared = trial.isShared(object);
   const areConditionsBack = async (): Promise<boolean> =>
     isDeepStrictEqual(await trial.conditions(), conditions);
   const requireBack = async (): Promise<void> => {
-    const isBack = isDeepStrictEqual(valueAt(await live(), path), old);
+    const isBack = isDeepStrictEqual(fieldAt(await live(), path), old);
     if (!isBack || (isShared && !(await areConditionsBack())))
       throw new Error(`${object.kind}: ${describePath(path)} isn't corrected`);
   };
@@ -370,7 +370,7 @@ async function driftOne(
       }
       await trial.settled();
       // A shared object isn't forced; then the status has to say so.
-      if (!(await areConditionsBack()) && !isDeepStrictEqual(valueAt(await live(), path), old)) return 'left';
+      if (!(await areConditionsBack()) && !isDeepStrictEqual(fieldAt(await live(), path), old)) return 'left';
       await requireBack();
       return 'changed';
     }, options);
@@ -400,7 +400,7 @@ export async function put(
     const answer = await cluster.send('PUT', at, { body, query: { fieldManager: 'drift' } });
     // Its status may have changed in between.
     if (answer.status === 409 && attempts < WRITE_ATTEMPTS) continue;
-    if (answer.status >= 300 || isDeepStrictEqual(valueAt(answer.body, path), valueAt(before, path)))
+    if (answer.status >= 300 || isDeepStrictEqual(fieldAt(answer.body, path), fieldAt(before, path)))
       return false;
     const shown = value === undefined ? 'nothing' : JSON.stringify(value);
     trial.steps.push(`set ${describePath(path)} of ${describeRef(refOf(object))} to ${shown}`);
@@ -432,13 +432,6 @@ export function leavesOf(fields: FieldsV1, path: FieldPath = []): FieldPath[] {
     const isLeaf = segment.startsWith('f:') && Object.keys(child).every((key) => key === '.');
     return isLeaf ? [[...path, segment]] : leavesOf(child, [...path, segment]);
   });
-}
-
-export function valueAt(value: unknown, [segment, ...rest]: FieldPath): unknown {
-  if (segment === undefined || value === undefined || value === null) return value;
-  if (segment.startsWith('f:')) return valueAt((value as Json)[segment.slice(2)], rest);
-  const item = (value as readonly Json[]).find((one) => isItem(one, segment));
-  return valueAt(item, rest);
 }
 
 /** Returns the same with another value there, or without it. */

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { SHARED_HASH_PREFIX } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { leavesOf, valueAt, withValueAt } from '../../src/testing/checks.js';
+import { fieldAt } from '../../src/engine/managed-fields.js';
+import { leavesOf, withValueAt } from '../../src/testing/checks.js';
 import { digestsOf } from '../../src/testing/render.js';
 import { endState, normal, Pace } from '../../src/testing/trial.js';
 import type { Rolling } from '../../src/testing/trial.js';
@@ -114,7 +115,7 @@ test('owned fields are found, read and replaced where they are, but for the keys
     ['f:spec', 'f:containers', 'k:{"name":"web"}', 'f:image'],
   ]);
   const image = paths[1]!;
-  expect(valueAt(object, image)).toBe('one');
+  expect(fieldAt(object, image)).toBe('one');
   expect(withValueAt(withValueAt(object, image, 'two'), image, 'one')).toEqual(object);
   expect(withValueAt(object, image, undefined)).toEqual({
     spec: { containers: [{ name: 'side' }, { name: 'web' }], set: ['a'] },
