@@ -129,6 +129,7 @@ export class Manager {
             ...{
               clock,
               metrics,
+              lastApplies,
               transport: this.gate,
               controller: name,
               log: log.child({ controller: name }),

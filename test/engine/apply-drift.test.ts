@@ -1,12 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import type { Change } from '../../src/contract/change.js';
-import type { ApplyStep } from '../../src/contract/controller.js';
+import type { ApplyStep, StatusStep } from '../../src/contract/controller.js';
 import type { AnyObject } from '../../src/contract/object.js';
+import { Api } from '../../src/engine/api.js';
+import { LastApplies } from '../../src/engine/apply-state.js';
 import { isAppliedBy, managedFieldsOf } from '../../src/engine/managed-fields.js';
 import type { FieldPath, FieldsV1 } from '../../src/engine/managed-fields.js';
+import { Observer } from '../../src/engine/preview/observe.js';
+import { StatusWriter } from '../../src/engine/status.js';
 import { deployment, newSetup, putOwner, settledSetup, step } from './support/apply-setup.js';
 import type { Setup } from './support/apply-setup.js';
-import { applied, DEPLOYMENT, MANAGER } from './support/builders.js';
+import { plan } from './support/bench.js';
+import { applied, DEPLOYMENT, MANAGER, recordingLogger } from './support/builders.js';
+import { STATUS_MANAGER, WIDGET, widget } from './support/builders.js';
+import type { LogLine } from './support/builders.js';
 
 const REPLICAS = ['f:spec', 'f:replicas'];
 const CONTAINER = ['f:spec', 'f:template', 'f:spec', 'f:containers', 'k:{"name":"web"}'];
@@ -101,6 +108,27 @@ describe('Applier, drift that is left', () => {
     requests(setup);
     expect(await setup.apply({ ...step(), drift: 'ignore' })).toMatchObject({ action: 'unchanged' });
     expect(requests(setup)).toEqual([]);
+  });
+
+  it('is in the status that an observer expects, so it announces no write of one that says so', async () => {
+    const setup = await settledSetup();
+    const { reader, server, clock, metrics } = setup;
+    reader.store(WIDGET).observed(server.put(WIDGET, widget('web')));
+    const status: StatusStep = {
+      ...{ target: widget('web'), fieldManager: STATUS_MANAGER },
+      status: (changes) => ({ drift: changes.map(({ drift }) => drift?.fields) }),
+    };
+    take(setup, 'rival', [REPLICAS]);
+    // By the operator beside it.
+    const writer = new StatusWriter(new Api(server), new LastApplies());
+    expect(await writer.write(status, [await setup.apply(warn)], reader)).toMatchObject({
+      action: 'configured',
+    });
+    const lines: LogLine[] = [];
+    const own = { metrics, lastApplies: new LastApplies(), log: recordingLogger(lines) };
+    const observer = new Observer({ ...own, transport: server, clock, controller: 'widget', drift: 'warn' });
+    await observer.observe(plan({ apply: [step()], status: [status] }), reader);
+    expect(lines.map(({ message }) => message)).toEqual([]);
   });
 
   it('gives way to an edit, also where the hash was removed, and to a deletion', async () => {

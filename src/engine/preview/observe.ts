@@ -5,7 +5,6 @@ import type { ObjectRef } from '../../contract/object.js';
 import { Metrics } from '../../telemetry/metrics.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { Api } from '../api.js';
-import { LastApplies } from '../apply-state.js';
 import { Applier } from '../apply.js';
 import type { ApplierProps } from '../apply.js';
 import type { StoreReader } from '../cache.js';
@@ -17,7 +16,7 @@ import type { Transport } from '../transport.js';
 import { DryRun, WOULD_DELETE } from './dry-run.js';
 import { HandedOver, previewOf } from './preview.js';
 
-export interface ObserverProps extends Pick<ApplierProps, 'clock' | 'metrics' | 'drift'> {
+export interface ObserverProps extends Pick<ApplierProps, 'clock' | 'lastApplies' | 'metrics' | 'drift'> {
   readonly transport: Transport;
   readonly log: Logger;
   /** Names it in metrics. */
@@ -36,19 +35,21 @@ const REPORTED_LIMIT = 50_000;
  * **Caveats.** Plans go on from what is there, so what would follow from an object that would be created isn't seen.
  */
 export class Observer {
-  private readonly lastApplies = new LastApplies();
+  /** Of dry runs, and never scraped: what is counted there are writes. */
+  private readonly dryMetrics = new Metrics();
   /** By object, what would be done. */
   private readonly reported = new Map<string, string>();
 
   constructor(private readonly props: ObserverProps) {}
 
   async observe(plan: Plan, reader: StoreReader): Promise<PlanOutcome> {
-    const { transport, clock, drift } = this.props;
+    const { transport, clock, lastApplies, drift } = this.props;
     const dryRun = new DryRun(transport);
     const api = new Api(dryRun);
-    const own = { api, clock, lastApplies: this.lastApplies, ...(drift && { drift }) };
-    // What is counted there are writes.
-    const applier = new Applier({ ...own, metrics: new Metrics() });
+    const applier = new Applier({
+      ...{ api, clock, lastApplies, metrics: this.dryMetrics },
+      ...(drift && { drift }),
+    });
     const handed = new HandedOver(plan.apply);
     const steps = plan.apply.filter(({ handOver }) => !handOver);
     const tried = steps.map((step) => ({ ...step, object: handed.without(step.object) }));
@@ -68,12 +69,12 @@ export class Observer {
     const isHeld = !plan.deleteFirst && holdsDeletionsBack(failures);
     const deleted = isHeld ? [] : [...plan.delete, ...(plan.sweep?.steps ?? [])];
     for (const { object } of deleted) this.report(refOf(object), 'deleted');
-    const changes = applied.map(({ ref, error }): Change => {
-      return error && error.reason !== WOULD_DELETE
-        ? { ref, action: 'failed', error }
-        : { ref, action: 'unchanged' };
+    const changes = applied.map((change): Change => {
+      const { ref, action, error } = change;
+      const isKept = action === 'drifted' || (error && error.reason !== WOULD_DELETE);
+      return isKept ? change : { ref, action: 'unchanged' };
     });
-    const statusWriter = new StatusWriter(api, this.lastApplies);
+    const statusWriter = new StatusWriter(api, lastApplies);
     for (const step of plan.status)
       this.report(
         refOf(step.target),
