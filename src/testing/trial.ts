@@ -456,7 +456,8 @@ export class Trial implements AsyncDisposable {
     const made = (name: string): AnyObject[] => {
       const named = { ...cr, metadata: { ...cr.metadata, name } };
       const own = name === cr.metadata.name ? generated : undefined;
-      return rendered({ kind, context: contextOf(this.around) }, named, own);
+      const swept = { kind, context: contextOf(this.around), surroundings: () => this.around };
+      return rendered(swept, named, own);
     };
     try {
       return [...texts, ...digestsOf(made, cr.metadata.name)];
