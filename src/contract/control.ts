@@ -21,7 +21,7 @@ type Annotations = NonNullable<AnyObject['metadata']['annotations']>;
 export function controlOf(annotations: Annotations): Control {
   const isOurs = (name: string): boolean => name.startsWith('reconstruct.kosmos.io/');
   const unknown = Object.keys(annotations).find((name) => isOurs(name) && !ANNOTATIONS.includes(name));
-  // Whoever misspells `paused` relies on a pause.
+  // Ignored, a misspelt `paused` would let an operator write during a pause.
   if (unknown !== undefined)
     throw invalid(unknown, `there is no such annotation; ${oneOf(unknown, ANNOTATIONS)} Rename it`);
   const drift = annotated(annotations, DRIFT_ANNOTATION, DRIFT_MODES);
@@ -47,7 +47,7 @@ function invalid(name: string, what: string): OperatorError {
   return new OperatorError({ reason: 'InvalidAnnotation', path, message });
 }
 
-/** Returns the readiness of a paused custom resource where an object isn't created for it; that of its children else. */
+/** Returns the readiness of a paused custom resource of which an object is missing; undefined where all are there. */
 export function pausedReadiness(
   rendered: readonly AnyObject[],
   children: readonly AnyObject[],
@@ -61,6 +61,7 @@ export function pausedReadiness(
 
 type Observed = CustomResource<unknown, { readonly observedGeneration?: number }>;
 
+/** Returns the condition of a pause, with the generation that waits for its end. */
 export function pausedCondition(cr: Observed): ConditionProps {
   const { generation } = cr.metadata;
   const waiting = generation === observedGenerationOf(cr) ? '' : `; generation ${generation} waits`;
@@ -68,6 +69,7 @@ export function pausedCondition(cr: Observed): ConditionProps {
   return { type: 'Paused', status: 'True', reason: 'Paused', message };
 }
 
+/** Returns what `diff` and `apply` print of a paused custom resource. */
 export function pausedExplanation(cr: CustomResource): Explanation {
   const summary = `is paused: its objects stay as they are; remove the annotation ${PAUSED_ANNOTATION} to go on`;
   return { of: refOf(cr), summary, differs: false };

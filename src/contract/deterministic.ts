@@ -61,11 +61,11 @@ export class SteadyRenderer {
   ): Rendered {
     const policy = this.renderOnce.policyInForce?.();
     // Not the generation, which stays where another schema of the CRD changes the spec.
-    const edit = { uid: cr.metadata.uid, spec: cr.spec };
+    const edit = `${cr.metadata.uid} ${contentHash(cr.spec ?? {})}`;
     const { observed, references, ...others } = inputs ?? {};
     const read = observed ?? references;
     const course = read && {
-      inputs: contentHash({ ...edit, ...others }),
+      inputs: `${edit} ${contentHash(others)}`,
       policy,
       references: contentHash(references ?? {}),
     };
@@ -76,7 +76,7 @@ export class SteadyRenderer {
     const rendered = again();
     this.requireSteady(
       cr,
-      { inputs: contentHash({ ...edit, ...inputs }), policy },
+      { inputs: inputs ? `${edit} ${contentHash(inputs)}` : edit, policy },
       rendered,
       children,
       again,
@@ -120,7 +120,7 @@ export class SteadyRenderer {
     this.accepted.set(key, { ...basis, hashes });
   }
 
-  /** Refuses what renders to something else each time, by what its children, or objects made of them, say of the last rendering. */
+  /** Refuses what renders to something else each time, since its children or references follow from the last rendering. */
   private requireSettling(
     cr: CustomResource,
     basis: Omit<Course, 'renderings'>,

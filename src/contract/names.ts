@@ -17,7 +17,7 @@ export function isHashAnnotation(name: string): boolean {
   return name === APPLIED_HASH_ANNOTATION || name.startsWith(SHARED_HASH_PREFIX);
 }
 
-/** Copy of what `kubectl apply` has applied: of a Secret, too. */
+/** Annotation in which `kubectl apply` keeps a copy of the object, the data of a Secret included. */
 export const LAST_APPLIED_ANNOTATION = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /** On an object that exists already: `<Kind>/<name>` of the custom resource that may take it over. */
@@ -35,7 +35,7 @@ export const ROTATE_ANNOTATION = 'reconstruct.kosmos.io/rotate';
 /** On the Secret with generated values: the text of the rotation that they were made for, empty before the first. */
 export const GENERATED_ANNOTATION = 'reconstruct.kosmos.io/generated';
 
-/** All annotations of a fixed name. */
+/** The annotations of this project that have a fixed name. */
 export const ANNOTATIONS: readonly string[] = [
   ...[APPLIED_HASH_ANNOTATION, ADOPT_BY_ANNOTATION, GENERATED_ANNOTATION],
   ...[PAUSED_ANNOTATION, DRIFT_ANNOTATION, ROTATE_ANNOTATION],
