@@ -99,7 +99,8 @@ export async function runController(options: RunOptions): Promise<void> {
     ...{ controllers: controllersBy(policy?.current), transport },
     ...{ log, metrics, instance: hostname(), workers: options.workers, drift: options.drift },
     ...(election && { election }),
-    observeOnly,
+    // Loaded only where it is used: an operator that runs for months carries no more than it needs.
+    ...(observeOnly && { observer: (await import('../engine/preview/observe.js')).Observer }),
     ...(watchNamespace && { namespaces: watchNamespace }),
   });
   const servers = await startServers(options, { manager, transport, metrics, log });

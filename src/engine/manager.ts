@@ -19,7 +19,7 @@ import { Elector } from './leader.js';
 import type { ElectorProps } from './leader.js';
 import { Reflector, watchLabel, WatchMetrics, watchName } from './reflector.js';
 import type { ReflectorProps } from './reflector.js';
-import { Observer } from './preview/observe.js';
+import type { Observer } from './preview/observe.js';
 import { DRAIN, WATCH } from './retry.js';
 import { Runner } from './runner.js';
 import { StatusWriter } from './status.js';
@@ -38,8 +38,8 @@ export interface ManagerProps {
   readonly workers?: number;
   /** See `ApplierProps.drift`. */
   readonly drift?: DriftMode;
-  /** Writes nothing, and reports what it would do; not beside an election. @default false */
-  readonly observeOnly?: boolean;
+  /** With it, nothing is written, and what would be done is reported; not beside an election. @default - plans are carried out */
+  readonly observer?: typeof Observer;
   /** Works only while it holds the lease. @default - works at once, and with any number of others */
   readonly election?: ElectionProps;
   /** @default systemClock */
@@ -95,14 +95,14 @@ export class Manager {
   private readonly elector: Elector | undefined;
 
   constructor(private readonly props: ManagerProps) {
-    const { controllers, log, metrics, instance, namespaces = [], election } = props;
+    const { controllers, log, metrics, instance, namespaces = [], election, observer: Observes } = props;
     const clock = (this.clock = props.clock ?? systemClock);
     const random = props.random ?? Math.random;
     const time = new ServerTime(clock);
     this.gate = new Gate({
       ...{ wire: props.transport, clock, random, log, metrics },
       // Asked once there is something to send. Without an election, nothing is ever held back.
-      fence: { admits: (): boolean => !props.observeOnly && (this.elector?.admits() ?? true) },
+      fence: { admits: (): boolean => !Observes && (this.elector?.admits() ?? true) },
     });
     const common: Common = { api: new Api(this.gate, time), clock, random, log, metrics };
     const stores = new Stores({ perNamespace: namespaces.length > 0, freeze: props.freeze ?? false, log });
@@ -124,17 +124,10 @@ export class Manager {
       return new Runner({
         ...{ controller, stores, clock, random, log, metrics, time },
         ...{ tools, workers: props.workers ?? 16 },
-        ...(props.observeOnly && {
-          observer: new Observer({
-            ...{
-              clock,
-              metrics,
-              lastApplies,
-              transport: this.gate,
-              controller: name,
-              log: log.child({ controller: name }),
-            },
-            ...(drift && { drift }),
+        ...(Observes && {
+          observer: new Observes({
+            ...{ clock, metrics, lastApplies, transport: this.gate, controller: name },
+            ...{ log: log.child({ controller: name }), ...(drift && { drift }) },
           }),
         }),
         reflector: (scope, store) =>
