@@ -128,11 +128,17 @@ export function canonicalJson(value: unknown): string {
     return `[${json}]`;
   }
   const members = value as Readonly<Record<string, unknown>>;
-  for (const name of Object.keys(members).sort()) {
+  for (const name of sorted(Object.keys(members))) {
     const member = members[name];
     if (member !== undefined) json += `${json && ','}${JSON.stringify(name)}:${canonicalJson(member)}`;
   }
   return `{${json}}`;
+}
+
+/** Sorts texts in place. Those of an API server are in order already, and then it takes no memory, as `sort` would. */
+export function sorted(texts: string[]): string[] {
+  const isInOrder = texts.every((text, index) => index === 0 || (texts[index - 1] as string) <= text);
+  return isInOrder ? texts : texts.sort();
 }
 
 const hashes = new WeakMap<object, string>();

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { canonicalJson } from '../contract/object.js';
+import { canonicalJson, sorted } from '../contract/object.js';
 import type { Drift } from '../contract/change.js';
 import { APPLIED_HASH_ANNOTATION, holderFor, isHashAnnotation } from '../contract/names.js';
 import type { AnyObject } from '../contract/object.js';
@@ -421,7 +421,7 @@ const SHARED_LIMIT = 10_000;
 const SHAPES_LIMIT = 10_000;
 
 function node(segments: string[]): string {
-  return segments.length === 0 ? LEAF : `{${segments.sort().join(',')}}`;
+  return segments.length === 0 ? LEAF : `{${sorted(segments).join(',')}}`;
 }
 
 /** 96 bits tell two path sets of one object apart. */
