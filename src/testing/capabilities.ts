@@ -1,5 +1,6 @@
 import { OperatorError } from '../contract/error.js';
 import {
+  ADOPT_BY_ANNOTATION,
   APPLIED_HASH_ANNOTATION,
   DRIFT_ANNOTATION,
   GENERATED_ANNOTATION,
@@ -8,13 +9,15 @@ import {
 } from '../contract/names.js';
 import { isGenerated } from '../contract/generated.js';
 import type { RenderedKind } from '../contract/kind.js';
-import { contentHash, objectId } from '../contract/object.js';
+import { contentHash, describeRef, objectId, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import { fieldAt } from '../engine/managed-fields.js';
+import { offerTo } from '../engine/ownership.js';
 import { ifRefused, isOrdered, renderingOf } from './audit.js';
 import { allowPods, denyPods, driftableFields, othersThan, put, soon } from './checks.js';
 import { collection } from './cluster.js';
+import { eventually } from './eventually.js';
 import { differences } from './render.js';
 import type { Outcome } from './sweep.js';
 import { ANY_SITE, attempt, becomes, conditionOf, CONVERGENCE_MILLISECONDS } from './trial.js';
@@ -27,6 +30,7 @@ function ownRendering({ kind: { rendering } }: Stand): Partial<RenderedKind> {
 }
 
 const notApplicable = (why: string): Outcome => ({ tried: '', failures: [], notApplicable: why });
+const TOGETHER = notApplicable('it renders its custom resources together');
 
 /** Checks that objects wait for those that they depend on, and come once these are ready. The audit of each trial looks on. */
 export async function order(stand: Stand): Promise<Outcome> {
@@ -206,7 +210,7 @@ export async function values(stand: Stand): Promise<Outcome> {
 
 /** Checks that nothing is written in a pause, nor drift that is to be left, and that all is made up for once these end. */
 export async function control(stand: Stand): Promise<Outcome> {
-  if (!('each' in stand.kind.rendering)) return notApplicable('it renders its custom resources together');
+  if (!('each' in stand.kind.rendering)) return TOGETHER;
   const [from, to = from] = stand.samples;
   let drifted = 0;
   const failures = await trialOfEach(stand, ['true', 'warn', 'ignore'], async (trial, value) => {
@@ -241,6 +245,49 @@ export async function control(stand: Stand): Promise<Outcome> {
     await becomes(trial, expected);
   });
   return { tried: `a pause, and drift that is left with and without a warning: ${drifted} fields`, failures };
+}
+
+/** Checks that objects without an owner are taken, and not replaced: at once if they are its own, and else once they are handed over. */
+export async function adoption(stand: Stand): Promise<Outcome> {
+  const { cluster, kind, samples } = stand;
+  if (!('each' in kind.rendering)) return TOGETHER;
+  const runs = samples.flatMap((sample) => [true, false].map((isOwn) => ({ sample, isOwn })));
+  let count = 0;
+  const failures = await trialOfEach(stand, runs, async (trial, { sample, isOwn }) => {
+    const expected = await undisturbed(stand, sample);
+    await trial.startWith(sample);
+    const left = await trial.objects();
+    const others = isOwn ? [] : left.filter((object) => !isGenerated(object));
+    const mark = async (annotations: object, more = {}): Promise<void> => {
+      for (const object of others)
+        await cluster.merge(trial.placeOf(object), { metadata: { annotations, ...more } });
+    };
+    await trial.delete('Orphan');
+    await eventually(async () => {
+      if (await cluster.find(trial.place()))
+        throw new Error('deleted with its objects orphaned, it is still there');
+    });
+    if (!isOwn) trial.steps.push('make its objects look like those of others');
+    // Without field managers, nothing says who has made them.
+    await mark({ [APPLIED_HASH_ANNOTATION]: null }, { managedFields: [{}] });
+    await trial.create(sample);
+    await trial.settled();
+    if (!isOwn) {
+      const uids = others.map(({ metadata }) => metadata.uid);
+      const taken = (await trial.objects()).find(({ metadata }) => uids.includes(metadata.uid));
+      if (taken) throw new Error(`it takes ${describeRef(refOf(taken))}, which isn't handed over to it`);
+      trial.steps.push('hand them over to it');
+      await mark({ [ADOPT_BY_ANNOTATION]: offerTo({ kind: kind.type.kind, name: trial.name }) });
+      await rolledOut(trial);
+      await mark({ [ADOPT_BY_ANNOTATION]: null });
+    }
+    await becomes(trial, expected);
+    const uids = (await trial.objects()).map(({ metadata }) => metadata.uid);
+    const replaced = left.find(({ metadata }) => !uids.includes(metadata.uid));
+    if (replaced) throw new Error(`it replaces ${describeRef(refOf(replaced))} instead of taking it`);
+    count += left.length;
+  });
+  return { tried: `${count} objects without an owner, its own and those of others`, failures };
 }
 
 /** Changes a field of each object as another manager. Of what isn't rendered any more, it would stay with that one. */

@@ -10,7 +10,7 @@ import { rulesFor } from '../install/rules.js';
 import { judge, KnownKinds } from '../synth/custom-resource.js';
 import { formatProblem, showValue } from '../synth/problem.js';
 import { accountKubeconfig, grant, installCrd, withdraw } from './account.js';
-import { control, observed, order, references, values } from './capabilities.js';
+import { adoption, control, observed, order, references, values } from './capabilities.js';
 import { collisions, drift, events, kills, ownership, settling, status } from './checks.js';
 import { Cluster } from './cluster.js';
 import { eventually } from './eventually.js';
@@ -64,6 +64,7 @@ const CHECKS = {
   order,
   values,
   control,
+  adoption,
   events,
   walk,
 } satisfies Readonly<Record<string, (stand: Stand) => Promise<Outcome> | Outcome>>;

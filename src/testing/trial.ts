@@ -260,9 +260,9 @@ export class Trial implements AsyncDisposable {
     await this.stand.cluster.merge(this.place(), { metadata: { annotations: { [annotation]: value } } });
   }
 
-  async delete(): Promise<void> {
-    this.steps.push('delete it');
-    await this.stand.cluster.delete(this.place());
+  async delete(propagationPolicy = 'Background'): Promise<void> {
+    this.steps.push(propagationPolicy === 'Orphan' ? 'delete it, and keep its objects' : 'delete it');
+    await this.stand.cluster.delete(this.place(), { propagationPolicy });
   }
 
   /** Deletes an object. One of the surroundings is created again by its author. */

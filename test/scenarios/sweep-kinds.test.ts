@@ -17,7 +17,7 @@ import { keepsItsPort, streamIngressSamples, withIngressNginx } from './support/
 
 const CHECKS = [
   ...['list keys', 'rendering', 'settling', 'ownership', 'collisions', 'status', 'drift', 'kills'],
-  ...['references', 'observed', 'order', 'values', 'control', 'events', 'walk'],
+  ...['references', 'observed', 'order', 'values', 'control', 'adoption', 'events', 'walk'],
 ];
 
 const USES_NOTHING_ELSE = {
@@ -26,7 +26,8 @@ const USES_NOTHING_ELSE = {
   values: 'no values are generated for it',
 };
 const REFERS_TO_NOTHING = { references: 'it refers to nothing', ...USES_NOTHING_ELSE };
-const TOGETHER = { ...REFERS_TO_NOTHING, control: 'it renders its custom resources together' };
+const TOGETHER_REASON = 'it renders its custom resources together';
+const TOGETHER = { ...REFERS_TO_NOTHING, control: TOGETHER_REASON, adoption: TOGETHER_REASON };
 
 /** Sweeps a kind, for which all checks hold but those that don't apply. Returns the result of a check. */
 async function swept(

@@ -52,6 +52,12 @@ const found: readonly Found[] = [
     /^with reconstruct.kosmos.io\/drift=(warn|ignore), it sends PATCH \w+\/\S+$/,
   ],
   [
+    'an object of others that is taken',
+    faults.greedy,
+    'adoption',
+    /^it takes \w+ \S+, which isn't handed over to it$/,
+  ],
+  [
     'an undeclared child kind',
     faults.undeclared,
     'rendering',

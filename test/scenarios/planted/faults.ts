@@ -3,9 +3,10 @@ import type { Construct } from 'constructs';
 import { defineKind } from '../../../src/contract/define-kind.js';
 import type { ApplyStep, Controller, Plan, Reader } from '../../../src/contract/controller.js';
 import type { CustomResourceProps, Kind } from '../../../src/contract/kind.js';
-import { DRIFT_ANNOTATION, PAUSED_ANNOTATION } from '../../../src/contract/names.js';
+import { ADOPT_BY_ANNOTATION, DRIFT_ANNOTATION, PAUSED_ANNOTATION } from '../../../src/contract/names.js';
 import { objectKey } from '../../../src/contract/object.js';
 import type { AnyObject } from '../../../src/contract/object.js';
+import { keepStatus } from '../../../src/contract/projections.js';
 import { plantedCrd } from './crd.js';
 import type { PlantedSpec } from './crd.js';
 import { Sound, sound, soundProps } from './sound.js';
@@ -211,3 +212,24 @@ const unread = (annotation: string): Kind =>
   });
 export const unpaused = unread(PAUSED_ANNOTATION);
 export const uncontrolled = unread(DRIFT_ANNOTATION);
+
+/** Whatever has the name of an object of it is taken as handed over. */
+export const greedy: Kind = {
+  ...sound,
+  controllers: (context) =>
+    sound.controllers(context).map((controller): Controller => {
+      const keep = (object: AnyObject): AnyObject => {
+        const kept = keepStatus(object);
+        const offer = `Planted/${object.metadata.name.replace(/-parts$/, '')}`;
+        const annotations = { ...kept.metadata.annotations, [ADOPT_BY_ANNOTATION]: offer };
+        return { ...kept, metadata: { ...kept.metadata, annotations } };
+      };
+      return {
+        ...{ name: controller.name, kind: controller.kind },
+        reconcile: (...args) => controller.reconcile(...args),
+        watches: controller.watches.map((watch) =>
+          watch.writes?.includes('create') ? { ...watch, keep } : watch,
+        ),
+      };
+    }),
+};
