@@ -3,7 +3,7 @@ import { OperatorError } from './error.js';
 import type { KnownType, Wire } from './kubernetes-types.js';
 import { isLabel } from './label-selector.js';
 import { LAST_APPLIED_ANNOTATION } from './names.js';
-import { canonicalJson, contentHash, deepFreeze, describeRef, groupOf, isMap, keyOf } from './object.js';
+import { canonicalJson, contentHash, deepFreeze, describeRef, groupOf, isMap } from './object.js';
 import type { AnyObject, CustomResource, ObjectMeta } from './object.js';
 import { keepIdentity } from './projections.js';
 import { groupKind, resourceType } from './resource.js';
@@ -267,7 +267,7 @@ function shown(object: AnyObject): Referenced {
 
 /**
  * Returns annotations for a Pod template with a checksum of each referenced object: its Pods are replaced when one of them
- * changes. Of a Secret, type and data count, of another object all but its status.
+ * changes. Of a Secret, type and data count, of another object its name and all but metadata and status.
  * @param references of the props, or some of them; and `generated`, as the props have it
  */
 export function checksumAnnotations(
@@ -285,7 +285,7 @@ function checksumOf(value: unknown): string {
     if (!isMap(object)) return object;
     if (typeof object.checksum === 'string') return object.checksum;
     const { status: _, metadata, ...content } = object as AnyObject;
-    return { ...content, key: keyOf({ metadata }) };
+    return { ...content, name: metadata.name };
   });
   return contentHash({ contents: canonicalJson(contents) });
 }

@@ -13,6 +13,7 @@ const sandbox = openSandbox(inject('sandbox'));
 
 const { kind: journal } = await loadKind('examples/journal/reconstruct.config.mjs');
 const { kind: vault } = await loadKind('test/support/kinds/vault.config.mjs');
+const { kind: referring } = await loadKind('test/support/kinds/referring-vault.config.mjs');
 const { kind: gate } = await loadKind('test/support/kinds/gate.config.mjs');
 
 type Found = readonly [fault: string, kind: Kind, check: CheckName, message: RegExp, spec?: object];
@@ -140,3 +141,16 @@ async function requireNothingReported(kind: Kind): Promise<void> {
 
 test('of a sound kind, nothing is reported', () => requireNothingReported(sound));
 test('of a sound cluster-scoped kind, nothing is reported', () => requireNothingReported(wide));
+
+test('of a sound kind with generated values and references, nothing is reported', async () => {
+  const { apiVersion, kind } = referring.type;
+  const settings = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'settings' } };
+  const report = await sweep(referring, [{ apiVersion, kind, metadata: { name: 'sample' }, spec: {} }], {
+    ...{ sandbox, checks: ['kills'], seed: 7 },
+    surroundings: ({ namespace }) => ({
+      objects: [{ ...settings, metadata: { ...settings.metadata, namespace } }],
+    }),
+  });
+
+  expect(report.held, formatReport(report)).toBe(true);
+});

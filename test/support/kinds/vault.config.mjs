@@ -17,12 +17,19 @@ class Vault extends Construct {
    * @param {string} id
    * @param {import('cdk8s-reconstruct').PropsOf<typeof crd, { generated: typeof values }>} props
    */
-  constructor(scope, id, { metadata: { name }, spec: { image = 'example.com/vault:1' }, generated }) {
+  constructor(
+    scope,
+    id,
+    { metadata: { name }, spec: { image = 'example.com/vault:1' }, generated, ...read },
+  ) {
     super(scope, id);
     const labels = selectorLabels(crd, name);
     const env = [{ name: 'PASSWORD', valueFrom: { secretKeyRef: generated.keys.password } }];
     const containers = [{ name: 'vault', image, imagePullPolicy: 'IfNotPresent', env }];
-    const metadata = { labels, annotations: checksumAnnotations({ generated }) };
+    const metadata = {
+      labels,
+      annotations: checksumAnnotations({ generated, .../** @type {any} */ (read).references }),
+    };
     new ApiObject(this, 'Deployment', {
       ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name } },
       spec: { replicas: 0, selector: { matchLabels: labels }, template: { metadata, spec: { containers } } },
@@ -33,10 +40,11 @@ class Vault extends Construct {
 /**
  * @param {Record<string, import('cdk8s-reconstruct').GeneratedValue>} generated
  * @param {readonly import('cdk8s-reconstruct').ChildTypeProps[]} others types of children that it never renders
+ * @param {Record<string, import('cdk8s-reconstruct').ReferenceProps<object>>} [references] for which its Pods are replaced, too
  */
-export const vault = (generated, others = []) =>
+export const vault = (generated, others = [], references) =>
   defineKind({
-    ...{ crd, generated, construct: /** @type {any} */ (Vault) },
+    ...{ crd, generated, ...(references && { references }), construct: /** @type {any} */ (Vault) },
     children: [{ apiVersion: 'apps/v1', kind: 'Deployment' }, ...others],
   });
 
