@@ -135,10 +135,10 @@ export function canonicalJson(value: unknown): string {
   return `{${json}}`;
 }
 
-/** Sorts texts in place. Those of an API server are in order already, and then it takes no memory, as `sort` would. */
-export function sorted(texts: string[]): string[] {
-  const isInOrder = texts.every((text, index) => index === 0 || (texts[index - 1] as string) <= text);
-  return isInOrder ? texts : texts.sort();
+/** Sorts strings in place. `sort` allocates even where they are sorted already, as most of the API server are. */
+export function sorted(strings: string[]): string[] {
+  const isSorted = strings.every((one, index) => index === 0 || (strings[index - 1] as string) <= one);
+  return isSorted ? strings : strings.sort();
 }
 
 const hashes = new WeakMap<object, string>();
