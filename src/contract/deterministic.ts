@@ -3,19 +3,28 @@ import type { KindConstruct, Render, Rendered, RenderedKind, RenderInputs } from
 import { APPLIED_HASH_ANNOTATION } from './names.js';
 import { contentHash, describeRef, keyOf, objectId, refOf } from './object.js';
 import type { AnyObject, CustomResource } from './object.js';
+import type { ReferencedByName } from './references.js';
 import { groupKind } from './resource.js';
 
 /** So many custom resources are rendered twice before anything is created: an author sees at once what isn't deterministic. */
 const CHECKED_BEFORE_CREATION = 100;
 
-/** Renderings without an edit in between, within a minute, after which a custom resource is taken not to settle. */
-const MOST = {
-  /** Ones that had been there before in that minute: it swings. */
+/** Numbers of renderings without an edit in between, after which a custom resource is taken not to settle. */
+const MAX_RENDERINGS = {
+  /** Ones that had been there before: it swings. */
   returns: 20,
   /** Any: each is another one, as where it counts. A large rollout makes some dozens. */
-  renderings: 300,
+  changes: 300,
 };
-const WITHIN_MILLISECONDS = 60_000;
+/** The same while one rendering is held: nothing is written then, so others change what it reads. */
+const MAX_WHILE_HELD = { returns: 5, changes: 50 };
+/** Renderings before a pause of this length don't count. */
+const CALM_MILLISECONDS = 600_000;
+/** Pause while a rendering is held that shows that its own effects changed what it reads: what others do goes on. */
+const SURE_MILLISECONDS = 10_000;
+/** Pause after which a rendering is held no longer; twice as long each time, up to an hour. */
+const HELD_MILLISECONDS = 60_000;
+const MAX_HELD_MILLISECONDS = 3_600_000;
 
 /** What renderings of a custom resource have in common. */
 interface Basis {
@@ -28,15 +37,58 @@ interface Accepted extends Basis {
   readonly hashes: string;
 }
 
-/** Renderings that differ by what the children and the references say alone. */
-interface Course extends Basis {
-  /** Hash of the references of the last rendering: the others may change until it settles. */
-  readonly references: string;
-  readonly renderings: readonly { readonly hashes: readonly string[]; readonly at: number }[];
-  readonly error?: OperatorError;
+/** Counts renderings that follow one another. */
+class Tally {
+  returns = 0;
+  changes = -1;
+  private last = '';
+  private readonly seen = new Set<string>();
+
+  /** @param at time of the last change */
+  constructor(public at: number) {}
+
+  add(rendering: string, at: number): void {
+    if (this.last === rendering) return;
+    if (this.seen.has(rendering)) this.returns++;
+    this.changes++;
+    this.at = at;
+    this.last = rendering;
+    this.seen.add(rendering);
+  }
+
+  exceeds(most: typeof MAX_RENDERINGS): boolean {
+    return this.returns >= most.returns || this.changes >= most.changes;
+  }
 }
 
-/** Renders the custom resources of a kind, and refuses what would be applied over and over. */
+/** A rendering that is applied in place of later ones. */
+interface Held {
+  readonly rendered: Rendered;
+  readonly error: OperatorError;
+  readonly tally: Tally;
+  readonly forMilliseconds: number;
+}
+
+/** Renderings that differ by what the children and the references say alone. */
+interface Course extends Basis {
+  readonly tally: Tally;
+  /** Hashes of the objects of the last rendering. */
+  hashes: readonly string[];
+  /** Others change what it reads, so nothing is counted until it is calm. */
+  isByOthers: boolean;
+  /** Pause that ends the next hold. */
+  holdMilliseconds: number;
+  held?: Held;
+}
+
+/** Rendering to be applied. */
+export interface SteadyRendering {
+  readonly rendered: Rendered;
+  /** Why it may not be the latest, once that is sure, and when to look again. @default - it is the latest */
+  readonly held?: { readonly error?: OperatorError; readonly until: Date };
+}
+
+/** Renders the custom resources of a kind, and keeps what would be applied over and over from being applied. */
 export class SteadyRenderer {
   /** By key, the last rendering that was accepted. */
   private readonly accepted = new Map<string, Accepted>();
@@ -50,39 +102,27 @@ export class SteadyRenderer {
 
   /**
    * @param children as they are
-   * @throws OperatorError what the renderer throws, `NotDeterministic`, and `NeverSettles` as long as one that doesn't settle is
-   * neither edited nor under another policy
+   * @returns the latest rendering; where they don't settle, an earlier one, with `NeverSettles`, until they have been the same for
+   * a while, others are seen to change what is read, or the custom resource or the policy changes
+   * @throws OperatorError what the renderer throws, `NotDeterministic`
    */
   render(
     cr: CustomResource,
     inputs: RenderInputs | undefined,
     children: readonly AnyObject[],
     now: Date,
-  ): Rendered {
+  ): SteadyRendering {
     const policy = this.renderOnce.policyInForce?.();
     // Not the generation, which stays where another schema of the CRD changes the spec.
     const edit = `${cr.metadata.uid} ${contentHash(cr.spec ?? {})}`;
     const { observed, references, ...others } = inputs ?? {};
-    const read = observed ?? references;
-    const course = read && {
-      inputs: `${edit} ${contentHash(others)}`,
-      policy,
-      references: contentHash(references ?? {}),
-    };
-    const last = this.courses.get(keyOf(cr));
-    if (course && last?.error && isSame(last, course) && last.references === course.references)
-      throw last.error;
+    const read = { ...(observed && { observed }), ...(references && { references: digestOf(references) }) };
     const again = (): Rendered => this.renderOnce(this.kind, cr, inputs);
     const rendered = again();
-    this.requireSteady(
-      cr,
-      { inputs: inputs ? `${edit} ${contentHash(inputs)}` : edit, policy },
-      rendered,
-      children,
-      again,
-    );
-    if (course) this.requireSettling(cr, course, rendered, now);
-    return rendered;
+    const all = inputs ? `${edit} ${contentHash({ ...others, ...read })}` : edit;
+    this.requireSteady(cr, { inputs: all, policy }, rendered, children, again);
+    if (!observed && !references) return { rendered };
+    return this.settling(cr, { inputs: `${edit} ${contentHash(others)}`, policy }, rendered, now.getTime());
   }
 
   /** Forgets a custom resource that has gone. */
@@ -120,33 +160,66 @@ export class SteadyRenderer {
     this.accepted.set(key, { ...basis, hashes });
   }
 
-  /** Refuses what renders to something else each time, since its children or references follow from the last rendering. */
-  private requireSettling(
-    cr: CustomResource,
-    basis: Omit<Course, 'renderings'>,
-    rendered: Rendered,
-    now: Date,
-  ): void {
-    const [key, at] = [keyOf(cr), now.getTime()];
+  /**
+   * Holds one rendering where they don't settle, since what the construct reads follows from what it renders. Nothing is written
+   * then: what changes all the same is changed by others.
+   */
+  private settling(cr: CustomResource, basis: Basis, rendered: Rendered, at: number): SteadyRendering {
+    const key = keyOf(cr);
     const known = this.courses.get(key);
-    const earlier = known && isSame(known, basis) ? known.renderings : [];
-    const before = earlier.filter((one) => at - one.at < WITHIN_MILLISECONDS);
+    const isKnown = known && isSame(known, basis) && (known.held ?? at - known.tally.at < CALM_MILLISECONDS);
+    const course = isKnown ? known : newCourse(basis, at);
+    this.courses.set(key, course);
     const hashes = rendered.map(contentHash);
-    const last = before.at(-1);
-    if (last?.hashes.join() === hashes.join()) return;
-    const renderings = [...before, { hashes, at }];
-    const different = new Set(renderings.map((one) => one.hashes.join())).size;
-    const isSettling = renderings.length - different < MOST.returns && renderings.length < MOST.renderings;
-    const changed = rendered.find((_, index) => hashes[index] !== last?.hashes[index]);
-    const error = isSettling
-      ? undefined
-      : new OperatorError({
-          reason: 'NeverSettles',
-          message: `${describeRef(refOf(cr))} was rendered ${renderings.length} times within a minute without an edit${changed ? `, the last time with another ${describeRef(refOf(changed))}` : ''}: what it renders changes what it reads of its children, or of objects that it refers to. Let it read nothing that follows from what it renders`,
-        });
-    this.courses.set(key, { ...basis, renderings, ...(error && { error }) });
-    if (error) throw error;
+    const { held } = course;
+    if (held) {
+      const isCalm = at - held.tally.at >= held.forMilliseconds;
+      held.tally.add(hashes.join(), at);
+      const isByOthers = held.tally.exceeds(MAX_WHILE_HELD);
+      if (!isCalm && !isByOthers) return stillHeld(held, at);
+      const holdMilliseconds = Math.min(2 * held.forMilliseconds, MAX_HELD_MILLISECONDS);
+      this.courses.set(key, { ...newCourse(basis, at), isByOthers, holdMilliseconds });
+      return this.settling(cr, basis, rendered, at);
+    }
+    const changed = rendered.find((_, index) => hashes[index] !== course.hashes[index]);
+    course.tally.add(hashes.join(), at);
+    course.hashes = hashes;
+    if (course.isByOthers || !course.tally.exceeds(MAX_RENDERINGS)) return { rendered };
+    const tally = new Tally(at);
+    tally.add(hashes.join(), at);
+    const error = neverSettles(cr, course.tally, changed);
+    course.held = { rendered, error, tally, forMilliseconds: course.holdMilliseconds };
+    return stillHeld(course.held, at);
   }
+}
+
+function newCourse(basis: Basis, at: number): Course {
+  return {
+    ...{ ...basis, tally: new Tally(at), hashes: [] },
+    ...{ isByOthers: false, holdMilliseconds: HELD_MILLISECONDS },
+  };
+}
+
+function stillHeld({ rendered, error, tally, forMilliseconds }: Held, at: number): SteadyRendering {
+  const isSure = at - tally.at >= SURE_MILLISECONDS;
+  const until = new Date(tally.at + (isSure ? forMilliseconds : SURE_MILLISECONDS));
+  return { rendered, held: { ...(isSure && { error }), until } };
+}
+
+function neverSettles(cr: CustomResource, { changes }: Tally, changed: AnyObject | undefined): OperatorError {
+  return new OperatorError({
+    reason: 'NeverSettles',
+    message: `${describeRef(refOf(cr))} was rendered ${changes + 1} times without an edit${changed ? `, the last time with another ${describeRef(refOf(changed))}` : ''}: what it renders changes what it reads of its children, or of objects that it refers to. Let it read nothing that follows from what it renders; until that is so, the last rendering is kept for a while each time`,
+  });
+}
+
+/** Returns a digest of references. Each object is hashed once, since it is the same one until it changes. */
+function digestOf(references: ReferencedByName): string {
+  const all = Object.entries(references).map(([name, found]) => [
+    name,
+    [found].flat().map((object) => object && contentHash(object)),
+  ]);
+  return JSON.stringify(all);
 }
 
 function isSame(a: Basis, b: Basis): boolean {

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { OperatorError } from './error.js';
 
 /**
  * Kubernetes objects as they travel on the wire: plain JSON, nothing converted, nothing dropped.
@@ -119,18 +120,46 @@ export function valueAt(value: unknown, path: readonly (string | number)[]): unk
   return path.reduce<unknown>((at, step) => (at as Readonly<Record<string, unknown>> | null)?.[step], value);
 }
 
-/** Returns JSON with sorted keys, at every depth. */
-export function canonicalJson(value: unknown): string {
+/**
+ * Maximum depth of the values that are looked at. The API server stores 10,000 levels and `JSON.parse` reads any number, but each
+ * recursion ends at the end of the stack, `isDeepStrictEqual` first, after some 900.
+ */
+const MAX_DEPTH = 200;
+
+/** Reports whether a value is nested too deeply to be looked at; one that contains itself is, too. */
+export function isTooDeep(value: unknown, levels = MAX_DEPTH): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (levels === 0) return true;
+  for (const name in value)
+    if (isTooDeep((value as Readonly<Record<string, unknown>>)[name], levels - 1)) return true;
+  return false;
+}
+
+/** Returns the error for a value that is nested too deeply. */
+export function tooDeep(what: string): OperatorError {
+  return new OperatorError({
+    reason: 'TooDeep',
+    message: `${what} is nested more than ${MAX_DEPTH} levels deep, the most that is looked at: remove levels`,
+  });
+}
+
+/**
+ * Returns JSON with sorted keys, at every depth.
+ * @throws OperatorError `TooDeep`
+ */
+export function canonicalJson(value: unknown, levels = MAX_DEPTH): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  if (levels === 0) throw tooDeep('A value');
   let json = '';
   if (Array.isArray(value)) {
-    for (const item of value) json += `${json && ','}${canonicalJson(item)}`;
+    for (const item of value) json += `${json && ','}${canonicalJson(item, levels - 1)}`;
     return `[${json}]`;
   }
   const members = value as Readonly<Record<string, unknown>>;
   for (const name of sorted(Object.keys(members))) {
     const member = members[name];
-    if (member !== undefined) json += `${json && ','}${JSON.stringify(name)}:${canonicalJson(member)}`;
+    if (member !== undefined)
+      json += `${json && ','}${JSON.stringify(name)}:${canonicalJson(member, levels - 1)}`;
   }
   return `{${json}}`;
 }

@@ -28,11 +28,20 @@ import type { Render, Rendered, RenderedKind } from './kind.js';
 import { parseLabelSelector, selects } from './label-selector.js';
 import type { LabelSelector } from './label-selector.js';
 import { childrenFieldManager, statusFieldManager } from './names.js';
-import { contentHash, controllerOf, describeRef, keyOf, objectId, objectKey, refOf } from './object.js';
+import {
+  canonicalJson,
+  contentHash,
+  controllerOf,
+  describeRef,
+  keyOf,
+  objectId,
+  objectKey,
+  refOf,
+} from './object.js';
 import type { AnyObject, CustomResource, OwnerReference } from './object.js';
 import { waitingOf, waitOf } from './order.js';
 import { describeThrown } from './origin.js';
-import { keepIdentity, keepStatus, observedOf } from './projections.js';
+import { keepIdentity, keepStatus, observedOf, unreadableFor } from './projections.js';
 import { childReadiness, worstReadiness } from './readiness.js';
 import { groupKind } from './resource.js';
 import type { ResourceType } from './resource.js';
@@ -77,10 +86,12 @@ interface Pass {
 /** What there has to be. */
 interface Desired {
   readonly control: Control;
-  /** Nothing, where there is an error. */
+  /** Nothing, where there is an error; but the last rendering of what never settles. */
   readonly rendered: Rendered;
   readonly handedOver: readonly HandOver[];
   readonly error?: OperatorError;
+  /** Time at which another rendering may count. @default - it isn't known */
+  readonly requeueAt?: Date;
   /** Values that are made before anything else, so that Pods aren't replaced at once for their checksum. */
   readonly generate?: GeneratedValues;
 }
@@ -167,17 +178,23 @@ export class OwnedChildren implements Controller {
       if (cr.metadata.annotations) control = controlOf(cr.metadata.annotations);
       const found = references?.resolve(cr, (...query) => reader.find(...query));
       if (references && !found) return undefined;
+      const unreadable = [cr, ...(observes ? children : [])].map(unreadableFor).find(Boolean);
+      if (unreadable) throw unreadable;
       const observed = observes ? observedOf(children) : undefined;
       const inputs = (found ?? generated ?? observed) && {
         ...(found && { references: found }),
         ...(generated && { generated: generated.propsOf(cr, secret) }),
         ...(observed && { observed }),
       };
-      const rendered = generate
-        ? this.render(this.owning, cr, inputs)
+      const { rendered, held } = generate
+        ? { rendered: this.render(this.owning, cr, inputs) }
         : this.renderer.render(cr, inputs, children, now);
       const handedOver = this.handedOver(cr, children);
-      return { control, rendered, handedOver, ...(generate && { generate }) };
+      return {
+        ...{ control, rendered, handedOver },
+        ...(generate && { generate }),
+        ...(held && { ...(held.error && { error: held.error }), requeueAt: held.until }),
+      };
     } catch (thrown) {
       const bug = { reason: 'RenderFailed', message: describeThrown(thrown), isBug: true, cause: thrown };
       const error = thrown instanceof OperatorError ? thrown : new OperatorError(bug);
@@ -312,8 +329,8 @@ export class OwnedChildren implements Controller {
     // An edit that waits has not been observed, so tools don't take the state of its children for that of the edit.
     const generation = isPaused ? observedGenerationOf(cr) : cr.metadata.generation;
     const all = [...standardConditions(readiness), ...held, ...others];
-    const [until, own] = [waiting?.requeueAt, report.requeueAt];
-    const requeueAt = until && (!own || until < own) ? until : own;
+    const times = [waiting?.requeueAt, report.requeueAt, desired.requeueAt].flatMap((at) => at ?? []);
+    const requeueAt = times.reduce<Date | undefined>((a, b) => (a && a < b ? a : b), undefined);
     return {
       readiness,
       status: {
@@ -332,11 +349,13 @@ export class OwnedChildren implements Controller {
     { cr, children, reader, now }: Pass,
     failures: readonly Failure[],
   ): { readonly report: StatusReport<object>; readonly error?: OperatorError } {
-    if (!this.own.status) return { report: {} };
+    if (!this.own.status || unreadableFor(cr)) return { report: {} };
     try {
       const related = (this.owning.related ?? []).flatMap((type) => reader.mappedTo(type, keyOf(cr)));
       const report = this.own.status({ cr: cr as never, children, related, failures, now });
       requireKnownFields(report.fields ?? {}, this.owning.statusFields);
+      // Throws for what can't be sent.
+      canonicalJson([report.fields, report.conditions]);
       return { report };
     } catch (thrown) {
       const error = new OperatorError({

@@ -1,6 +1,7 @@
 import { ADOPT_BY_ANNOTATION, GENERATED_ANNOTATION, isHashAnnotation } from './names.js';
-import { deepFreeze, objectId } from './object.js';
-import type { AnyObject, ObjectMeta } from './object.js';
+import type { OperatorError } from './error.js';
+import { deepFreeze, isTooDeep, objectId } from './object.js';
+import type { AnyObject, KubernetesObject, ObjectMeta } from './object.js';
 import { groupKind } from './resource.js';
 
 /** Projection to identity and owners. */
@@ -59,6 +60,21 @@ function countedSpec(object: AnyObject): object | undefined {
     ...(replicas !== undefined && { replicas }),
     ...(updateStrategy !== undefined && { updateStrategy }),
   };
+}
+
+/** Holds for another copy of this package too: an author's kinds may bring their own. */
+const UNREADABLE = Symbol.for('reconstruct.unreadable');
+
+/** Projection of an object that can't be kept as it should be, to what is applied and reported by; `unreadableFor` says why. */
+export function keepUnreadable(object: AnyObject, error: OperatorError): AnyObject {
+  const status = keepStatus(object);
+  const kept = isTooDeep(status) ? keepIdentity(object) : status;
+  return Object.defineProperty(kept, UNREADABLE, { value: error });
+}
+
+/** Returns why an object, as kept, lacks what it should have; undefined as a rule. */
+export function unreadableFor(object: KubernetesObject): OperatorError | undefined {
+  return (object as { readonly [UNREADABLE]?: OperatorError })[UNREADABLE];
 }
 
 /** Returns children as their construct reads them: in a fixed order, and without what differs in each cluster or with each write. */

@@ -185,7 +185,10 @@ export class KindReferences {
 
 const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 /** Names of some types are free but for what a path can't have; these can't be in a field selector either. */
-const NO_NAME = /^\.{1,2}$|[/%=,\\\s]/;
+const NO_NAME = /^\.{1,2}$|[/%=,\\\s]|^.{254}/su;
+
+/** Maximum number of characters of a label selector, which is part of a URL. */
+const MAX_SELECTOR = 4_096;
 
 /** Returns why nothing can be found: the API server would refuse the request each time. */
 function mistakeIn(
@@ -197,6 +200,7 @@ function mistakeIn(
   if (name !== undefined) return NO_NAME.test(name) ? `no object is called "${name}"` : undefined;
   const all = Object.entries(labels);
   if (all.length === 0) return 'no labels would select every object';
+  if (labelText(labels).length > MAX_SELECTOR) return 'so many labels are more than a request can have';
   const wrong = all.find(([label, value]) => !isLabel(label, value));
   return wrong && `no object has the label ${wrong.join('=')}`;
 }

@@ -1,17 +1,18 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Found, Lookup, Query, TypeRef, Watch } from '../contract/controller.js';
-import { OperatorError } from '../contract/error.js';
+import { messageOf, OperatorError } from '../contract/error.js';
 import {
   controllerOf,
   deepFreeze,
   describeRef,
+  isTooDeep,
   keyOf,
-  objectKey,
   refOf,
   splitKey,
+  tooDeep,
 } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
-import { keepIdentity, keepStatus } from '../contract/projections.js';
+import { keepStatus, keepUnreadable } from '../contract/projections.js';
 import { groupKind } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
 import type { Deletion, SweepReader } from '../contract/sweep.js';
@@ -21,7 +22,15 @@ import type { Scope } from './api.js';
 import { ServerTime, systemClock } from './clock.js';
 import { Deletions } from './delete.js';
 import type { Finder } from './lookups.js';
-import { FieldPaths, hasDrifted, isHeld, isLegacy, managedFieldsOf, sharedWith } from './managed-fields.js';
+import {
+  FieldPaths,
+  hasDrifted,
+  isHeld,
+  isLegacy,
+  managedFieldsOf,
+  sharedWith,
+  withWalkableFields,
+} from './managed-fields.js';
 import type { ManagedFieldsEntry, OwnedPaths } from './managed-fields.js';
 
 /** An object as it is kept, and what was worked out from it before the rest was dropped. */
@@ -75,6 +84,10 @@ export interface StoreProps {
   readonly name?: string;
   /** Freezes what is kept, so that a change of it fails: for tests. @default false */
   readonly freeze?: boolean;
+  /** An object that can't be projected counts as absent. @default false - see `keepUnreadable` */
+  readonly dropsUnreadable?: boolean;
+  /** For objects that can't be projected. @default silentLogger */
+  readonly log?: Logger;
 }
 
 /** The kind isn't installed, so there are no objects; or it may be installed, and what is known stays. */
@@ -159,17 +172,53 @@ export class Store {
    * interest.
    */
   project(object: AnyObject): Entry | undefined {
-    const kept = this.props.keep(object);
+    const kept = this.kept(object);
     if (!kept) return undefined;
     if (this.props.freeze) deepFreeze(kept);
     if (this.props.readOnly) return { object: kept, owned: NOTHING_OWNED };
-    const legacy = sharedWith(isLegacy, object);
-    const held = sharedWith(isHeld, object);
+    const walkable = withWalkableFields(object);
+    const legacy = sharedWith(isLegacy, walkable);
+    const held = sharedWith(isHeld, walkable);
     return {
-      ...{ object: kept, owned: this.paths.owned(object) },
+      ...{ object: kept, owned: this.paths.owned(walkable) },
       ...(legacy && { sharedWithLegacy: legacy }),
       ...(held && { sharedWithHeld: held }),
     };
+  }
+
+  /**
+   * Returns the projection of an object; it never throws, so that one object doesn't end the watch of all.
+   *
+   * An object that is written is there even if it can't be projected: what is absent is applied at every reconcile, and is
+   * not pruned. Only where it isn't written may a projection leave an object out.
+   */
+  private kept(object: AnyObject): AnyObject | undefined {
+    const { keep, readOnly, dropsUnreadable, log = silentLogger } = this.props;
+    const what = describeRef(refOf(object));
+    try {
+      const kept = keep(object);
+      if (kept === undefined && readOnly) return undefined;
+      if (!hasIdentityOf(kept, object))
+        throw new TypeError('keep has not kept apiVersion, kind and the identity in metadata');
+      if (isTooDeep(kept)) throw tooDeep(what);
+      return kept;
+    } catch (cause) {
+      const { resourceVersion } = object.metadata;
+      // What is thrown may say what the object holds.
+      const isSecret = groupKind(object) === 'Secret';
+      const why = isSecret ? '' : `: ${messageOf(cause)}`;
+      const message = `${what} can't be projected, which is a bug of the kind${why}`;
+      const bug = { reason: 'KeepFailed', message, isBug: true, cause };
+      const error = cause instanceof OperatorError ? cause : new OperatorError(bug);
+      const outcome = dropsUnreadable ? 'it is left out' : 'its identity and status alone are kept';
+      // Once for each version of the object.
+      if (this.entries.get(keyOf(object))?.object.metadata.resourceVersion !== resourceVersion)
+        log.error(
+          { resourceVersion, ...(error.isBug && !isSecret && { err: cause }) },
+          `${error.message}; ${outcome}`,
+        );
+      return dropsUnreadable ? undefined : keepUnreadable(object, error);
+    }
   }
 
   /** A watch has delivered an object. */
@@ -184,7 +233,9 @@ export class Store {
       return;
     }
     this.put(
-      before && hasDrifted(before, entry) ? { ...entry, drifted: managedFieldsOf(object) } : entry,
+      before && hasDrifted(before, entry)
+        ? { ...entry, drifted: managedFieldsOf(withWalkableFields(object)) }
+        : entry,
       {},
     );
   }
@@ -288,7 +339,7 @@ export class Store {
   ownedOf(object: AnyObject): OwnedPaths {
     const known = this.entries.get(keyOf(object));
     const same = known?.object.metadata.resourceVersion === object.metadata.resourceVersion;
-    return known && same ? known.owned : this.paths.owned(object);
+    return known && same ? known.owned : this.paths.owned(withWalkableFields(object));
   }
 
   /** Drops what was kept to report who changed an object, as it was in this version. */
@@ -471,14 +522,14 @@ export class Stores {
   }
 
   private make({ keep = keepStatus, selector, name, namespaces, readOnly = false }: Watch): Store {
-    const { freeze, log = silentLogger } = this.props;
+    const { freeze, log } = this.props;
     const perNamespace = this.props.perNamespace || namespaces !== undefined;
-    const store: Store = new Store({
-      ...{ perNamespace, freeze },
-      ...{ readOnly, ...(selector !== undefined && { selector }), ...(name !== undefined && { name }) },
-      keep: guardedKeep(keep, readOnly, log, () => store),
+    return new Store({
+      ...{ keep, perNamespace, freeze, readOnly, dropsUnreadable: readOnly },
+      ...(log && { log }),
+      ...(selector !== undefined && { selector }),
+      ...(name !== undefined && { name }),
     });
-    return store;
   }
 }
 
@@ -590,7 +641,8 @@ export class StoreReader implements SweepReader {
 
   /** Returns what an object claims, by the watch that it belongs to; see `Watch.claims`. */
   claimsOf(object: AnyObject): readonly string[] {
-    return this.isWatched(object) ? (this.watched(object).watchOf(object).watch.claims?.(object) ?? []) : [];
+    if (!this.isWatched(object)) return [];
+    return textsOf('claims', this.watched(object).watchOf(object).watch.claims?.(object) ?? []);
   }
 
   /** Returns the type as it is served. */
@@ -734,42 +786,21 @@ class MappedIndex {
   /** A mapping that throws is reported where the keys are queued. */
   private keysOf(object: AnyObject | undefined): readonly string[] {
     try {
-      return object === undefined ? [] : this.watch.mapsTo(object);
+      return object === undefined ? [] : textsOf('mapsTo', this.watch.mapsTo(object));
     } catch {
       return [];
     }
   }
 }
 
-type Keep = NonNullable<Watch['keep']>;
-
 /**
- * A projection that never throws. Where the kind's own does, or loses the object's identity, the object is kept with
- * nothing but that: it is there, and whose it is; without spec, data and status it isn't taken for more.
- *
- * Left out, it would count as absent: what is absent is applied at every reconcile, and is not pruned. Only where
- * it isn't written may a projection leave an object out.
+ * Returns texts that a function of a watch has returned.
+ * @throws TypeError for anything else
  */
-function guardedKeep(keep: Keep, readOnly: boolean, log: Logger, store: () => Store): Keep {
-  const outcome = readOnly ? 'it is left out' : 'only its identity is kept';
-  return (object) => {
-    try {
-      const kept = keep(object);
-      if (kept === undefined && readOnly) return undefined;
-      if (hasIdentityOf(kept, object)) return kept;
-      throw new TypeError('keep has not kept apiVersion, kind and the identity in metadata');
-    } catch (error) {
-      const { namespace, name, resourceVersion } = object.metadata;
-      const known = store().get(objectKey(namespace, name))?.object;
-      // Once for each version of the object.
-      if (known?.metadata.resourceVersion !== resourceVersion)
-        log.error(
-          { err: error, resourceVersion },
-          `${describeRef(refOf(object))} can't be projected, which is a bug of the kind; ${outcome}`,
-        );
-      return readOnly ? undefined : keepIdentity(object);
-    }
-  };
+export function textsOf(name: string, returned: unknown): readonly string[] {
+  const isList = Array.isArray(returned) && returned.every((one) => typeof one === 'string');
+  if (!isList) throw new TypeError(`${name} has to return a list of texts`);
+  return returned;
 }
 
 const IDENTITY = ['name', 'namespace', 'uid', 'resourceVersion'] as const;

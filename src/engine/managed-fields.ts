@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { canonicalJson, sorted } from '../contract/object.js';
+import { canonicalJson, isTooDeep, sorted } from '../contract/object.js';
 import type { Drift } from '../contract/change.js';
 import { APPLIED_HASH_ANNOTATION, holderFor, isHashAnnotation } from '../contract/names.js';
 import type { AnyObject } from '../contract/object.js';
@@ -29,6 +29,14 @@ export type FieldPath = readonly string[];
 export function managedFieldsOf(object: AnyObject): readonly ManagedFieldsEntry[] {
   const { managedFields } = object.metadata as { readonly managedFields?: readonly ManagedFieldsEntry[] };
   return managedFields ?? [];
+}
+
+/** Returns an object without the entries that are nested too deeply to be walked: for reading, never to be written. */
+export function withWalkableFields(object: AnyObject): AnyObject {
+  const entries = managedFieldsOf(object);
+  if (!isTooDeep(entries)) return object;
+  const metadata = { ...object.metadata, managedFields: entries.filter((entry) => !isTooDeep([entry])) };
+  return { ...object, metadata };
 }
 
 /** Reports whether an entry is what this manager has applied to the object itself. */

@@ -4,7 +4,7 @@ import { describeRef, objectId, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Applier } from './apply.js';
-import { sameButVersion } from './cache.js';
+import { sameButVersion, textsOf } from './cache.js';
 import type { ChangeSource, StoreReader } from './cache.js';
 import type { Clock } from './clock.js';
 import type { Lane, Queue } from './work-queue.js';
@@ -40,11 +40,12 @@ export class Triggers {
       const lane = index === 0 ? 'change' : 'child';
       reader.storeOf(watch).onChange((before, after, source) => {
         const object = after ?? before;
-        if (object && !reader.belongsTo(watch, object)) return;
+        if (!object || !reader.belongsTo(watch, object)) return;
         try {
           this.changed(watch, lane, before, after, source);
         } catch (error) {
-          this.props.log.error({ err: error }, 'a change could not be looked at, which is a bug');
+          const what = describeRef(refOf(object));
+          this.props.log.error({ err: error }, `a change of ${what} could not be looked at, which is a bug`);
         }
       });
     }
@@ -112,24 +113,35 @@ export class Triggers {
     resources: readonly AnyObject[] = [],
   ): void {
     const { controller } = this.props;
-    try {
-      for (const key of watch.mapsTo(object)) keys.add(key);
-      for (const resource of resources)
-        if (watch.concerns?.(object, resource))
-          for (const key of controller.watches[0]?.mapsTo(resource) ?? []) keys.add(key);
-    } catch (error) {
-      const what = describeRef(refOf(object));
-      this.props.log.error({ err: error }, `${what} can't be mapped, which is a bug of the kind`);
-    }
+    const [first = watch] = controller.watches;
+    const add = (from: Watch, mapped: AnyObject): void => {
+      for (const key of textsOf('mapsTo', from.mapsTo(mapped))) keys.add(key);
+    };
+    this.guard(object, 'mapped', () => {
+      add(watch, object);
+    });
+    for (const resource of resources)
+      this.guard(resource, 'matched with what it may be concerned by', () => {
+        if (watch.concerns?.(object, resource)) add(first, resource);
+      });
     for (const key of this.props.blockers.waitingFor(objectId(object))) keys.add(key);
   }
 
   private claimsOf(watch: Watch, object: AnyObject | undefined): readonly string[] {
+    if (!object) return [];
+    return (
+      this.guard(object, 'asked for claims', () => textsOf('claims', watch.claims?.(object) ?? [])) ?? []
+    );
+  }
+
+  /** Calls a function of the kind for one object: what it throws keeps no other from being looked at. */
+  private guard<T>(object: AnyObject, what: string, call: () => T): T | undefined {
     try {
-      return (object && watch.claims?.(object)) ?? [];
+      return call();
     } catch (error) {
-      this.props.log.error({ err: error }, `claims of ${watch.type.kind} failed, which is a bug of the kind`);
-      return [];
+      const name = describeRef(refOf(object));
+      this.props.log.error({ err: error }, `${name} can't be ${what}, which is a bug of the kind`);
+      return undefined;
     }
   }
 

@@ -8,6 +8,7 @@ import { contentHash } from '../../src/contract/object.js';
 import type { AnyObject, CustomResource } from '../../src/contract/object.js';
 import { OwnedChildren } from '../../src/contract/owned-children.js';
 import type { OwnFunctions, OwningKind } from '../../src/contract/owned-children.js';
+import { keepUnreadable } from '../../src/contract/projections.js';
 import { checksumAnnotations, KindReferences } from '../../src/contract/references.js';
 import { groupKind, resourceType } from '../../src/contract/resource.js';
 
@@ -302,6 +303,40 @@ describe('OwnedChildren, status', () => {
   });
 });
 
+describe('OwnedChildren, what can not be read', () => {
+  const error = new OperatorError({ reason: 'TooDeep', message: 'Widget shop/web is too deep' });
+  const conditions = [{ type: 'Ready', status: 'False', lastTransitionTime: '2026-01-01T00:00:00Z' }];
+
+  it('stalls the custom resource, and asks nothing of the kind', () => {
+    const render = vi.fn();
+    const unreadable = keepUnreadable(cr({}, conditions) as never, error) as never;
+    const plan = planned({ cr: unreadable, render, status: render, children: [WEB] });
+    expect(plan).toMatchObject({ apply: [], delete: [], error: { reason: 'TooDeep' } });
+    expect(statusOf(plan).conditions[0]).toMatchObject({
+      ...{ type: 'Ready', status: 'False', reason: 'TooDeep', message: 'Widget shop/web is too deep' },
+      lastTransitionTime: '2026-01-01T00:00:00Z',
+    });
+    expect(render).not.toHaveBeenCalled();
+  });
+
+  it('stalls one whose construct would read it of a child', () => {
+    const children = [keepUnreadable(object(SERVICE, 'web', { uid: 's' }), error)];
+    expect(planned({ kind: { observes: true }, children }).error?.reason).toBe('TooDeep');
+    expect(planned({ children }).error).toBeUndefined();
+  });
+
+  it.each([
+    ['contains itself', () => circle],
+    ['is no JSON', () => ({ count: 1n })],
+    ['is nothing', () => undefined],
+  ])('is reported where the status %s', (_, fields) => {
+    const status = () => (fields() ? { fields: fields() } : undefined) as never;
+    expect(statusOf(planned({ status })).conditions[0]).toMatchObject({ reason: 'StatusFailed' });
+  });
+  const circle: Record<string, unknown> = {};
+  circle.a = circle;
+});
+
 describe('OwnedChildren, an object that waits for another', () => {
   const JOB = resourceType({ apiVersion: 'batch/v1', kind: 'Job' });
   const job = { ...object(JOB, 'migrate'), spec: { version: 2 } };
@@ -394,25 +429,68 @@ describe('OwnedChildren, references', () => {
   const render: Render = (_, __, inputs) => [
     { ...object(CONFIG_MAP, 'web'), data: checksumAnnotations(inputs?.references ?? {}) },
   ];
-  /** Each plan is made of what the one before has applied. */
-  const courseOf = (one: OwnedChildren, from: number, most: number, seen?: AnyObject) => {
-    let live = seen;
-    for (let turn = from; turn < from + most; turn++) {
-      const find: Reader['find'] = ({ keep }) => ({ objects: live ? [keep(live)] : [] });
-      const plan = one.reconcile('shop/web', { ...readerOf({}), find }, new Date(NOW.getTime() + turn * 20));
-      if (plan.error) return { turn, live, error: plan.error };
-      live = plan.apply[0]?.object;
-    }
-    return { turn: from + most, live };
-  };
-
-  it('stalls one that refers to what it makes itself, until that is changed by others', () => {
+  it('holds one that refers to what it makes itself, and stalls it once that is sure', () => {
     const one = controller({ kind, render });
-    const { turn, live, error } = courseOf(one, 0, 1_000);
-    expect(error?.reason).toBe('NeverSettles');
-    expect(courseOf(one, 100_000, 1, live).error?.reason).toBe('NeverSettles');
-    expect(turn).toBeLessThan(400);
-    expect(courseOf(one, 100_000, 1, { ...object(CONFIG_MAP, 'web'), data: {} }).error).toBeUndefined();
+    const planAt = (milliseconds: number, live?: AnyObject): Plan => {
+      const find: Reader['find'] = ({ keep }) => ({ objects: live ? [keep(live)] : [] });
+      return one.reconcile('shop/web', { ...readerOf({}), find }, new Date(NOW.getTime() + milliseconds));
+    };
+    const applied: AnyObject[] = [];
+    for (let turn = 0; turn < 1_000; turn++) applied.push(planAt(turn, applied.at(-1)).apply[0]!.object);
+    const last = applied.at(-1)!;
+    expect(new Set(applied.map(contentHash)).size).toBeLessThan(400);
+    expect(planAt(15_000, last)).toMatchObject({
+      ...{ apply: [{ object: last }], delete: [], error: { reason: 'NeverSettles' } },
+    });
+    const theirs = { ...object(CONFIG_MAP, 'web'), data: {} };
+    expect(planAt(70_000, theirs)).toMatchObject({
+      apply: [{ object: render(KIND, cr(), { references: { theme: theirs } })[0] }],
+    });
+  });
+
+  it.each([
+    ['flaps for an hour', 1_000, 3_600],
+    ['flaps fast', 20, 3_000],
+    ['flaps slowly', 9_000, 400],
+  ])('follows what others change, which %s, and what they leave in the end', (_, milliseconds, most) => {
+    const one = controller({ kind, render });
+    const theirs = (text: string) => ({ ...object(CONFIG_MAP, 'web'), data: { text } });
+    const planAt = (turn: number, text: string): Plan => {
+      const find: Reader['find'] = ({ keep }) => ({ objects: [keep(theirs(text))] });
+      const now = new Date(NOW.getTime() + turn * milliseconds);
+      return one.reconcile('shop/web', { ...readerOf({}), find }, now);
+    };
+    let followed = 0;
+    const wanted = (text: string) => render(KIND, cr(), { references: { theme: theirs(text) } })[0];
+    for (let turn = 0; turn < most; turn++) {
+      const { apply, error } = planAt(turn, String(turn % 2));
+      expect(error).toBeUndefined();
+      if (contentHash(apply[0]!.object) === contentHash(wanted(String(turn % 2))!)) followed++;
+    }
+    expect(followed).toBeGreaterThan(0.95 * most);
+    expect(planAt(most, 'the end').apply[0]?.object).toEqual(wanted('the end'));
+  });
+
+  it('applies what others leave behind in the middle of a hold, a minute later, and recreates what is deleted', () => {
+    const one = controller({ kind, render });
+    const theirs = (text: string) => ({ ...object(CONFIG_MAP, 'web'), data: { text } });
+    const planAt = (milliseconds: number, text: string): Plan => {
+      const find: Reader['find'] = ({ keep }) => ({ objects: [keep(theirs(text))] });
+      return one.reconcile('shop/web', { ...readerOf({}), find }, new Date(NOW.getTime() + milliseconds));
+    };
+    for (let turn = 0; turn < 23; turn++) planAt(turn, String(turn % 2));
+    const held = planAt(12_000, 'the end');
+    expect(held.apply).toHaveLength(1);
+    const at = (milliseconds: number) => new Date(NOW.getTime() + milliseconds);
+    expect(typeof held.requeueAt === 'function' && held.requeueAt([])).toEqual(at(22_000));
+    const stalled = planAt(22_000, 'the end');
+    expect(stalled).toMatchObject({ error: { reason: 'NeverSettles' }, apply: held.apply });
+    expect(typeof stalled.requeueAt === 'function' && stalled.requeueAt([])).toEqual(at(72_000));
+    const over = planAt(72_000, 'the end');
+    expect(over.error).toBeUndefined();
+    expect(over.apply[0]?.object).toEqual(
+      render(KIND, cr(), { references: { theme: theirs('the end') } })[0],
+    );
   });
 });
 
@@ -463,36 +541,51 @@ describe('OwnedChildren, a construct that observes its children', () => {
     expect(plan.again?.(configured)).toBe(true);
   });
 
-  it.each([
-    ['swings', 45, (turn: number) => String(turn % 2)],
-    ['counts', 301, String],
-  ])('stalls one that %s, until it is edited', (_, most, address) => {
+  /** What it reads follows from what was applied last. */
+  const courseOf = (next: (applied: string) => string, milliseconds: number, turns: number) => {
     const one = controller({ render, kind });
-    const at = (turn: number) => new Date(NOW.getTime() + turn);
-    let turn = 0;
-    let plan = planOf(one, [service(address(0))], at(0));
-    while (!plan.error && turn < most) plan = planOf(one, [service(address(++turn))], at(turn));
-    expect(plan).toMatchObject({
-      apply: [],
-      delete: [],
-      error: { reason: 'NeverSettles', retry: 'onChange' },
-    });
-    expect(plan.error?.message).toMatch(
-      /^Widget shop\/web was rendered \d+ times .* another Service shop\/web: /,
-    );
-    expect(planOf(one, [service('still')], at(600_000)).error?.reason).toBe('NeverSettles');
-    expect(planOf(one, [service('x')], at(600_000), { ...cr(), spec: { a: 1 } }).error).toBeUndefined();
+    let address = '0';
+    let [applies, stalls, last] = [0, 0, ''];
+    for (let turn = 0; turn < turns; turn++) {
+      const plan = planOf(one, [service(address)], new Date(NOW.getTime() + turn * milliseconds));
+      if (plan.error) stalls++;
+      const { apply } = plan;
+      const applied = JSON.stringify(apply[0]?.object.data);
+      if (applied !== last) applies++;
+      last = applied;
+      address = next(
+        (JSON.parse(applied) as [{ loadBalancer: { ingress: [{ ip: string }] } }])[0].loadBalancer.ingress[0]
+          .ip,
+      );
+    }
+    return { one, address, applies, stalls };
+  };
+
+  it.each([
+    ['swings fast', 20, (ip: string) => (ip === '0' ? '1' : '0')],
+    ['swings every five seconds', 5_000, (ip: string) => (ip === '0' ? '1' : '0')],
+    ['swings every five minutes', 300_000, (ip: string) => (ip === '0' ? '1' : '0')],
+    ['counts', 1_000, (ip: string) => String(Number(ip) + 1)],
+  ])('stalls one that %s, with its children as they are', (_, milliseconds, next) => {
+    const turns = Math.max(720, 30_000 / milliseconds);
+    const { one, stalls, applies, address } = courseOf(next, milliseconds, turns);
+    expect(applies).toBeLessThan(0.9 * turns);
+    expect(stalls).toBeGreaterThan(0);
+    const edited = planOf(one, [service(address)], NOW, { ...cr(), spec: { a: 1 } });
+    expect(edited.error).toBeUndefined();
   });
 
   it.each([
-    ['changes slowly', 30_000, (turn: number) => String(turn % 2)],
+    ['changes rarely', 700_000, (turn: number) => String(turn % 2)],
     ['follows a large rollout', 500, String],
     ['goes on and off a few times', 10, (turn: number) => String(turn < 20 ? turn % 2 : 0)],
   ])('lets one be that %s', (_, milliseconds, address) => {
     const one = controller({ render, kind });
     for (let turn = 0; turn < 100; turn++) {
       const now = new Date(NOW.getTime() + turn * milliseconds);
-      expect(planOf(one, [service(address(turn))], now).error).toBeUndefined();
+      const { error, apply } = planOf(one, [service(address(turn))], now);
+      expect(error).toBeUndefined();
+      expect(apply[0]?.object.data).toEqual([ip(address(turn))]);
     }
   });
 });

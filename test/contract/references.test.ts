@@ -44,6 +44,12 @@ it('an empty namespace is that of the custom resource, and never all', () => {
 it.each<[what: string, props: Partial<ReferenceProps<never>>, message: string]>([
   ['name', { name: () => 'a=b' }, 'no object is called "a=b"'],
   ['name', { name: () => '..' }, 'no object is called ".."'],
+  ['name', { name: () => 'a'.repeat(254) }, 'no object is called "aaa'],
+  [
+    'selector',
+    { labels: () => Object.fromEntries([...Array(400).keys()].map((n) => [`label-${n}`, 'x'])) },
+    'so many labels are more than a request can have',
+  ],
   ['namespace', { name: () => 'db', namespace: () => 'A b' }, 'no namespace is called "A b"'],
   ['label', { labels: () => ({ tier: 'a b' }) }, 'no object has the label tier=a b'],
   ['empty selector', { labels: () => ({}) }, 'no labels would select every object'],

@@ -183,7 +183,7 @@ const withSecrets = (object: AnyObject): AnyObject => {
 };
 
 describe('A projection that throws', () => {
-  it('leaves the object its identity: it is there, and whose it is, and nothing more', () => {
+  it('leaves the object what is reported of it and applied by, and nothing more', () => {
     const { store } = storeWith(withSecrets);
     const meta = { ownerReferences: [ownedBy('web')], labels: { a: 'b' }, deletionTimestamp: '2026-01-01' };
     store.observed({ ...configMap('bad', '7', meta), status: { ready: true }, data: { a: 'b' } });
@@ -194,6 +194,7 @@ describe('A projection that throws', () => {
         ...{ namespace: 'shop', name: 'bad', uid: 'uid-bad', resourceVersion: '7' },
         ...{ ownerReferences, deletionTimestamp },
       },
+      status: { ready: true },
     });
     expect(store.controlledBy('uid-web')).toHaveLength(1);
   });
@@ -208,7 +209,7 @@ describe('A projection that throws', () => {
         level: 'error',
         fields: { err: new Error('no data'), resourceVersion: '7' },
         message:
-          "ConfigMap shop/bad can't be projected, which is a bug of the kind; only its identity is kept",
+          "ConfigMap shop/bad can't be projected, which is a bug of the kind: no data; its identity and status alone are kept",
       },
     ]);
     store.observed(configMap('bad', '8'));

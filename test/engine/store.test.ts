@@ -1,10 +1,19 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
-import { keepStatus } from '../../src/contract/projections.js';
+import { keepStatus, unreadableFor } from '../../src/contract/projections.js';
 import { Store } from '../../src/engine/cache.js';
 import type { StoreProps } from '../../src/engine/cache.js';
-import { anObject, applied, configMap, DEPLOYMENT, MANAGER, ownedBy } from './support/builders.js';
+import {
+  anObject,
+  applied,
+  configMap,
+  DEPLOYMENT,
+  MANAGER,
+  ownedBy,
+  recordingLogger,
+} from './support/builders.js';
+import type { LogLine } from './support/builders.js';
 
 type Change = readonly [before: string | undefined, after: string | undefined];
 
@@ -24,6 +33,56 @@ function replace(store: Store, resourceVersion: string, objects: AnyObject[], na
     namespace,
   );
 }
+
+/** Nested so deeply that a recursion without a bound ends at the end of the stack. */
+const deep = (levels = 7_000): object =>
+  JSON.parse(`${'{"f:a":'.repeat(levels)}{}${'}'.repeat(levels)}`) as object;
+
+describe('Store, an object that is nested too deeply', () => {
+  const spec = (name: string, version: string, levels?: number): AnyObject => ({
+    ...configMap(name, version, { managedFields: [applied('user', deep(levels)), applied(MANAGER, {})] }),
+    spec: deep(levels),
+    status: { ready: true },
+  });
+
+  it.each([{}, { readOnly: true }, { keep: keepStatus }, { readOnly: true, dropsUnreadable: true }])(
+    'leaves all others as they are: %j',
+    (props) => {
+      const lines: LogLine[] = [];
+      const { store } = newStore({ ...props, log: recordingLogger(lines) });
+      replace(store, '3', [spec('deep', '1'), configMap('a', '2')]);
+      store.observed(spec('deep', '4'));
+      store.written(spec('deep', '5'));
+      store.observed(configMap('b', '6'));
+      replace(store, '7', [spec('deep', '5'), configMap('a', '2')]);
+
+      expect([...store.keys()].filter((key) => key !== 'shop/deep')).toEqual(['shop/a']);
+      const kept = store.get('shop/deep');
+      expect(kept?.object.spec).toBeUndefined();
+      if (!props.readOnly) expect(kept?.owned.get(MANAGER)).toBeDefined();
+      if (props.keep) return;
+      expect(lines[0]?.message).toMatch(/^ConfigMap shop\/deep is nested more than 200 levels deep, .*; /);
+      expect(lines.every(({ message }) => message.includes('shop/deep'))).toBe(true);
+      expect(kept && unreadableFor(kept.object)?.reason).toBe(props.dropsUnreadable ? undefined : 'TooDeep');
+    },
+  );
+
+  it('is kept whole where it is not', () => {
+    const { store } = newStore();
+    store.observed(spec('a', '1', 150));
+    expect(store.get('shop/a')?.object.spec).toEqual(deep(150));
+  });
+
+  it('is one that a projection makes such, or that contains itself', () => {
+    const circle: Record<string, unknown> = {};
+    circle.a = circle;
+    for (const status of [deep(), circle]) {
+      const { store } = newStore({ keep: (object) => ({ ...object, status }) });
+      store.observed(configMap('a', '1'));
+      expect(store.get('shop/a')?.object.status).toBeUndefined();
+    }
+  });
+});
 
 describe('Store', () => {
   it('never goes back, whatever comes in whatever order, unless a complete list says so', () => {

@@ -14,6 +14,10 @@ const child = (meta: Meta = {}, status: unknown = {}): AnyObject => ({
   status,
 });
 
+const throwing = (): never => {
+  throw new TypeError('a bug');
+};
+
 const depths = ({ queue }: Runner): number[] => LANES.map((lane) => queue.depthOf(lane));
 
 describe('Triggers, lanes', () => {
@@ -27,6 +31,54 @@ describe('Triggers, lanes', () => {
     const store = reader.store(WIDGET);
     store.replace([store.project(widget('listed')), store.project(widget('listed too'))], '1');
     expect(depths(runner)).toEqual([1, 1, 2, 0]);
+  });
+});
+
+describe('Triggers, what a kind returns', () => {
+  const [resources, children] = WATCHES as [Watch, Watch];
+
+  it.for<[string, () => never]>([
+    ['throws', throwing],
+    ['returns nothing', () => undefined as never],
+    ['returns one text', () => 'shop/web' as never],
+    ['returns something else than texts', () => [{ name: 'web' }] as never],
+  ])('hides no other object where mapsTo %s for one', async ([, returned]) => {
+    const mapsTo = (object: AnyObject) => (object.metadata.uid === 'bad' ? returned() : ['shop/web']);
+    const watch = { ...children, readOnly: true, mapsTo };
+    const { deliver, reconciled, clock, lines } = startedRunner(undefined, 2, [resources, watch]);
+    await deliver({ ...child(), metadata: { ...child().metadata, name: 'bad', uid: 'bad' } });
+    await deliver(child());
+    await clock.advance(1_000);
+    expect(reconciled).toEqual(['shop/web']);
+    expect(lines.map(({ message }) => message)).toContain(
+      "ConfigMap shop/bad can't be mapped, which is a bug of the kind",
+    );
+  });
+
+  it('hides no change from other custom resources where concerns throws for one', async () => {
+    const concerns: Watch['concerns'] = (_, { metadata }) => metadata.name === 'web' || throwing();
+    const { deliver, reconciled, lines } = startedRunner(undefined, 2, [
+      resources,
+      { ...children, mapsTo: () => [], concerns },
+    ]);
+    for (const name of ['bad', 'web']) await deliver(widget(name));
+    reconciled.length = 0;
+    await deliver(child());
+    expect(reconciled).toEqual(['shop/web']);
+    expect(lines.map(({ message }) => message)).toContain(
+      "Widget shop/bad can't be matched with what it may be concerned by, which is a bug of the kind",
+    );
+  });
+
+  it('names the object whose change could not be looked at', async () => {
+    const claims: Watch['claims'] = () => 7 as never;
+    const { deliver, reconciled, lines } = startedRunner(undefined, 2, [resources, { ...children, claims }]);
+    await deliver(child());
+    await deliver(child({ resourceVersion: '2' }, { ready: 1 }));
+    expect(reconciled.length).toBeGreaterThan(0);
+    expect(lines.at(-1)?.message).toBe(
+      "ConfigMap shop/a can't be asked for claims, which is a bug of the kind",
+    );
   });
 });
 

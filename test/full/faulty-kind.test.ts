@@ -13,11 +13,12 @@ const cluster = openCluster();
 let faulties: Subject;
 let controller: RunningController;
 
+const start = (): Promise<RunningController> =>
+  startController({ ...{ cluster, user, kinds: [kind], config, namespaces: [faulties.namespace] } });
+
 beforeAll(async () => {
   faulties = await Subject.make(cluster, kind, 'faulty');
-  controller = await startController({
-    ...{ cluster, user, kinds: [kind], config, namespaces: [faulties.namespace] },
-  });
+  controller = await start();
 });
 
 test.each([
@@ -77,4 +78,24 @@ test('what a construct renders differently each time is applied once at most, an
 
   await faulties.edit('clock', {});
   await faulties.ready('clock');
+});
+
+test('one that is nested too deeply stalls alone, also after a restart, until it is less deep', async () => {
+  const free = JSON.parse(`${'{"a":'.repeat(2_500)}{}${'}'.repeat(2_500)}`) as object;
+  await faulties.create('deep', { free });
+  const { message } = await faulties.stalled('deep', 'TooDeep');
+  expect(message).toMatch(/^Faulty faulty-\w+\/deep is nested more than 200 levels deep, /);
+  await controller.logged(({ msg }) => msg.startsWith(message));
+  await faulties.create('beside', {});
+  await faulties.ready('beside');
+  await settled(cluster, user);
+
+  expect(await controller.stop()).toBe(0);
+  controller = await start();
+  await faulties.edit('beside', { bug: 'status' });
+  await faulties.condition('beside', { type: 'Ready', status: 'False', reason: 'StatusFailed' });
+  await faulties.edit('beside', {});
+  await faulties.ready('beside');
+  await faulties.edit('deep', {});
+  await faulties.ready('deep');
 });

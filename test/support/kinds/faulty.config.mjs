@@ -6,7 +6,7 @@ import { defineCrd, defineKind } from 'cdk8s-reconstruct';
 
 /**
  * Renders a ConfigMap, and has bugs.
- * @typedef {{ bug?: 'construct' | 'status' | 'clock' }} FaultySpec
+ * @typedef {{ bug?: 'construct' | 'status' | 'clock', free?: object }} FaultySpec
  */
 class Faulty extends Construct {
   /**
@@ -37,7 +37,13 @@ export const faulty = defineKind({
     kind: 'Faulty',
     description: 'A ConfigMap, with bugs.',
     plural: 'faulties',
-    spec: { type: 'object', properties: { bug: { type: 'string' } } },
+    spec: {
+      type: 'object',
+      properties: {
+        bug: { type: 'string' },
+        free: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+      },
+    },
     status: { seen: { type: 'boolean' } },
   }),
   construct: Faulty,
