@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf, OperatorError } from './error.js';
+import { isMap } from './object.js';
 import type { ResourceType } from './resource.js';
 import { readYaml } from './yaml.js';
 
@@ -100,7 +101,19 @@ export function loadCrd(file: string | URL | CustomResourceDefinition): CustomRe
       cause,
     );
   }
-  return checkCrd(crd, path);
+  const loaded = checkCrd(crd, path);
+  for (const { schema } of loaded.spec.versions) dropNulls(schema.openAPIV3Schema);
+  return loaded;
+}
+
+/** Drops the keywords of a schema that are null: the API server takes them for missing. */
+function dropNulls(schema: unknown): void {
+  if (!isMap(schema)) return;
+  for (const [keyword, value] of Object.entries(schema))
+    if (value === null) Reflect.deleteProperty(schema, keyword);
+  const { items, not, additionalProperties, properties, allOf, anyOf, oneOf } = schema;
+  for (const below of [[items, not, additionalProperties], properties, allOf, anyOf, oneOf])
+    Object.values(Object(below) as object).forEach(dropNulls);
 }
 
 /** JSON, which is YAML too, is left to the parser that takes a hundredth of the time and memory. */
@@ -177,7 +190,9 @@ function checkShapes({ spec: { versions } }: CustomResourceDefinition, origin: s
 }
 
 /** Which fields there are, of what type: what decides on what the API server keeps. */
-function shapeOf(schema: StructuralSchema): unknown {
+function shapeOf(given: StructuralSchema | null): unknown {
+  // Another keyword than a map is refused where the schema is first used.
+  const schema = given ?? {};
   const { type, properties, additionalProperties, items } = schema;
   return {
     type,

@@ -1,4 +1,5 @@
 import type { Found, Lookup, Query } from './controller.js';
+import { misdefined } from './definition.js';
 import { OperatorError } from './error.js';
 import type { KnownType, Wire } from './kubernetes-types.js';
 import { isLabel } from './label-selector.js';
@@ -269,6 +270,10 @@ function shown(object: AnyObject): Referenced {
   return known;
 }
 
+/** Values are left out of it: they may be those of a Secret. */
+const CHECKSUM_OF =
+  "isn't what the props have; write checksumAnnotations(references), or { tls: references.tls, generated }";
+
 /**
  * Returns annotations for a Pod template with a checksum of each referenced object: its Pods are replaced when one of them
  * changes. Of a Secret, type and data count, of another object its name and all but metadata and status.
@@ -277,17 +282,19 @@ function shown(object: AnyObject): Referenced {
 export function checksumAnnotations(
   references: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, string>> {
+  if (!isMap(references)) throw misdefined('checksumAnnotations', CHECKSUM_OF);
   return Object.fromEntries(
     Object.entries(references).flatMap(([name, value]) =>
-      value === undefined ? [] : [[`checksum/${name}`, checksumOf(value)]],
+      value === undefined ? [] : [[`checksum/${name}`, checksumOf(name, value)]],
     ),
   );
 }
 
-function checksumOf(value: unknown): string {
+function checksumOf(name: string, value: unknown): string {
   const contents = [value].flat().map((object) => {
     if (!isMap(object)) return object;
     if (typeof object.checksum === 'string') return object.checksum;
+    if (!isMap(object.metadata)) throw misdefined(`checksumAnnotations: ${name}`, CHECKSUM_OF);
     const { status: _, metadata, ...content } = object as AnyObject;
     return { ...content, name: metadata.name };
   });

@@ -240,6 +240,7 @@ export class KnownKinds {
       return { path: ['apiVersion'], message, remedy: `write ${kind.type.apiVersion}` };
     }
     const schema = version.schema.openAPIV3Schema;
+    const validate = validatorOf(version, kind.crd);
     const rules = unknownRules(schema).map(({ rule, why }) => `${showValue(rule)} (${why})`);
     if (rules.length > 0)
       this.warn(
@@ -249,7 +250,7 @@ export class KnownKinds {
     const converted = { apiVersion: kind.type.apiVersion };
     return {
       kind,
-      validate: validatorOf(version),
+      validate,
       withDefaults: (value) => applyDefaults(value, schema) as object,
       // Between versions without a webhook only `apiVersion` changes, and the defaults of the new one apply.
       stored: (value) =>

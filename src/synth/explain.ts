@@ -1,5 +1,6 @@
 import type { ErrorObject } from 'ajv';
 import { suggest } from '../contract/suggest.js';
+import { RE2 } from './formats.js';
 import { showValue, UNKNOWN_FIELD } from './problem.js';
 import type { Path, Problem } from './problem.js';
 
@@ -14,11 +15,27 @@ export function explain(errors: readonly ErrorObject[], root: unknown): Problem[
   const problems = errors
     .filter((error) => {
       // What each branch of an alternative lacks says less than that none fits, and that less than a wrong type.
-      if (/\/(anyOf|oneOf|not)\//.test(error.schemaPath)) return false;
+      if (keywordsOf(error.schemaPath).slice(0, -1).some(isAlternative)) return false;
       return error.keyword === 'type' || !mistyped.has(error.instancePath);
     })
     .map((error) => problemOf(error, pathOf(error.instancePath, root)));
   return [...new Map(problems.map((problem) => [JSON.stringify(problem), problem])).values()];
+}
+
+/** Keywords whose next step in the path of a schema is a name, or an index. */
+const NAMED: readonly string[] = ['properties', 'allOf', 'anyOf', 'oneOf'];
+
+/** Returns the keywords that a path of a schema leads through; the name of a field may be that of a keyword. */
+export function keywordsOf(schemaPath: string): string[] {
+  const steps = schemaPath.split('/').slice(1).values();
+  return Array.from(steps, (keyword) => {
+    if (NAMED.includes(keyword)) steps.next();
+    return keyword;
+  });
+}
+
+function isAlternative(keyword: string): boolean {
+  return ['anyOf', 'oneOf', 'not'].includes(keyword);
 }
 
 /** Takes a JSON Pointer apart; steps into lists become numbers. */
@@ -165,6 +182,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   uuid: 'it like 123e4567-e89b-12d3-a456-426614174000',
   ...{ ipv4: 'it like 192.0.2.1', ipv6: 'it like 2001:db8::1', cidr: 'it like 192.0.2.0/24' },
   ...{ mac: 'it like 02:00:5e:10:00:01', hexcolor: 'it like #00ff7f', rgbcolor: 'it like rgb(0,255,127)' },
+  [RE2]: 'one without look-around and backreferences, that is not too large',
   ...{ 'k8s-short-name': 'a DNS label such as my-name', 'k8s-long-name': 'a DNS name such as my.name' },
 };
 

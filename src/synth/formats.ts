@@ -6,6 +6,9 @@ import type { Problem } from './problem.js';
 const INT32_MAX = 2 ** 31 - 1;
 const FLOAT_MAX = 3.4028234663852886e38;
 
+/** Format of a `pattern` in a schema. */
+export const RE2 = 'regular expression of RE2';
+
 /**
  * The formats that the API server checks, as it checks them; it lets any other pass.
  * @see https://github.com/kubernetes/apiextensions-apiserver/blob/master/pkg/apiserver/validation/formats.go
@@ -37,7 +40,16 @@ export const FORMATS = {
     /^rgb\(\s*(?:0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*(?:,\s*(?:0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*){2}\)$/,
   'k8s-short-name': isDnsLabel,
   'k8s-long-name': isDnsSubdomain,
+  [RE2]: isRegularExpression,
 };
+
+function isRegularExpression(pattern: string): boolean {
+  try {
+    return Boolean(compileRegularExpression(pattern));
+  } catch {
+    return false;
+  }
+}
 
 function numeric(validate: (value: number) => boolean): { type: 'number'; validate: typeof validate } {
   return { type: 'number', validate };

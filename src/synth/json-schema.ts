@@ -1,5 +1,6 @@
 import type { StructuralSchema } from '../contract/crd.js';
 import { LIST_KEYS } from './explain.js';
+import { RE2 } from './formats.js';
 
 type JsonSchema = Record<string, unknown>;
 
@@ -41,9 +42,56 @@ const OBJECT_META: JsonSchema = {
   },
 };
 
+function each(keywords: readonly string[], schema: JsonSchema): JsonSchema {
+  return Object.fromEntries(keywords.map((keyword) => [keyword, schema]));
+}
+
+const KEYWORDS = { $ref: '#/definitions/keywords' } as const;
+const SCHEMA = { type: 'object', allOf: [KEYWORDS] } as const;
+
+/** JSON Schema of structural schemas: the form of the keywords that are read here. */
+export const SCHEMA_OF_SCHEMAS: JsonSchema = {
+  ...SCHEMA,
+  definitions: {
+    keywords: {
+      properties: {
+        type: { enum: ['array', 'boolean', 'integer', 'number', 'object', 'string'] },
+        pattern: { type: 'string', format: RE2 },
+        enum: { type: 'array' },
+        ...each(['title', 'description', 'format', 'x-kubernetes-list-type'], TEXT),
+        ...each(['minimum', 'maximum', 'multipleOf'], { type: 'number' }),
+        ...each(['minLength', 'maxLength', 'minItems', 'maxItems'], { type: 'integer' }),
+        ...each(['minProperties', 'maxProperties'], { type: 'integer' }),
+        ...each(['exclusiveMinimum', 'exclusiveMaximum', 'nullable'], { type: 'boolean' }),
+        ...each(['x-kubernetes-int-or-string', 'x-kubernetes-embedded-resource'], { type: 'boolean' }),
+        'x-kubernetes-preserve-unknown-fields': { type: 'boolean' },
+        ...each(['required', 'x-kubernetes-list-map-keys'], { type: 'array', items: TEXT }),
+        properties: { type: 'object', additionalProperties: SCHEMA },
+        additionalProperties: { type: ['object', 'boolean'], allOf: [KEYWORDS] },
+        ...each(['items', 'not'], SCHEMA),
+        ...each(['allOf', 'anyOf', 'oneOf'], {
+          type: 'array',
+          items: { type: ['object', 'null'], allOf: [KEYWORDS] },
+        }),
+        'x-kubernetes-validations': {
+          type: 'array',
+          items: {
+            type: 'object',
+            required: ['rule'],
+            properties: {
+              ...each(['rule', 'message', 'messageExpression', 'fieldPath', 'reason'], TEXT),
+              optionalOldSelf: { type: 'boolean' },
+            },
+          },
+        },
+      },
+    },
+  },
+};
+
 /** Keywords that mean the same in a structural schema and in JSON Schema. */
 const SAME_KEYWORDS = [
-  ...['enum', 'format', 'pattern', 'minLength', 'maxLength', 'multipleOf', 'required'],
+  ...['format', 'pattern', 'minLength', 'maxLength', 'required'],
   ...['minItems', 'maxItems', 'minProperties', 'maxProperties'],
 ];
 
@@ -100,10 +148,18 @@ function valueSchema(schema: StructuralSchema): JsonSchema {
     ['maximum', 'exclusiveMaximum'],
   ] as const)
     if (schema[bound] !== undefined) result[schema[exclusive] === true ? exclusive : bound] = schema[bound];
+  // The API server takes a list without items as if it weren't there.
+  if (schema.enum && schema.enum.length > 0) result.enum = schema.enum;
   for (const keyword of ['allOf', 'anyOf', 'oneOf'] as const) {
-    const branches = schema[keyword] as readonly StructuralSchema[] | undefined;
-    if (branches) result[keyword] = branches.map(branchSchema);
+    const branches = schema[keyword] as readonly (StructuralSchema | null)[] | undefined;
+    if (branches && branches.length > 0)
+      result[keyword] = branches.map((branch) => branchSchema(branch ?? {}));
   }
+  // It refuses every number where the factor isn't positive.
+  const { multipleOf } = schema as { readonly multipleOf?: number };
+  if (multipleOf !== undefined && multipleOf <= 0)
+    result.allOf = [...((result.allOf ?? []) as JsonSchema[]), { not: { type: 'number' } }];
+  else if (multipleOf !== undefined) result.multipleOf = multipleOf;
   if (schema.not) result.not = branchSchema(schema.not as StructuralSchema);
   return result;
 }

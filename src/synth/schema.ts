@@ -1,15 +1,16 @@
 import { Ajv } from 'ajv';
 import type { ErrorObject, SchemaValidateFunction } from 'ajv';
 import { schemaBelow } from '../contract/crd.js';
-import type { CrdVersion, StructuralSchema } from '../contract/crd.js';
+import type { CrdVersion, CustomResourceDefinition, StructuralSchema } from '../contract/crd.js';
+import { OperatorError } from '../contract/error.js';
 import { canonicalJson, valueAt } from '../contract/object.js';
 import { compileRegularExpression } from '../contract/regular-expression.js';
 import type { UnknownRule, Rules } from './cel/rules.js';
 import { compileRules } from './cel/rules.js';
-import { explain, LIST_KEYS, pathOf } from './explain.js';
+import { explain, keywordsOf, LIST_KEYS, pathOf } from './explain.js';
 import { FORMATS } from './formats.js';
-import { rootJsonSchema } from './json-schema.js';
-import { showValue, UNKNOWN_FIELD } from './problem.js';
+import { rootJsonSchema, SCHEMA_OF_SCHEMAS } from './json-schema.js';
+import { formatProblem, showValue, UNKNOWN_FIELD } from './problem.js';
 import type { Path, Problem } from './problem.js';
 import { isUnchangedAt } from './unchanged.js';
 
@@ -25,6 +26,8 @@ interface SchemaOptions {
   readonly hasStatus?: boolean;
   /** Field that the subresource `scale` reads replicas from, as `.spec.replicas`. @default - there is no such subresource */
   readonly replicasPath?: string;
+  /** Whose schema it is, for messages. @default The schema */
+  readonly owner?: string;
 }
 
 /** Returns how a version of a CRD is judged. */
@@ -36,9 +39,9 @@ export function optionsFor({ subresources }: CrdVersion): SchemaOptions {
 const validators = new WeakMap<CrdVersion, Validate>();
 
 /** Returns the validator of a version of a CRD, which takes a quarter of a second to compile, and is compiled once. */
-export function validatorOf(version: CrdVersion): Validate {
-  const validate =
-    validators.get(version) ?? compileSchema(version.schema.openAPIV3Schema, optionsFor(version));
+export function validatorOf(version: CrdVersion, { metadata: { name } }: CustomResourceDefinition): Validate {
+  const options = { ...optionsFor(version), owner: `CRD ${name}, version ${version.name},` };
+  const validate = validators.get(version) ?? compileSchema(version.schema.openAPIV3Schema, options);
   validators.set(version, validate);
   return validate;
 }
@@ -46,19 +49,25 @@ export function validatorOf(version: CrdVersion): Validate {
 /**
  * Returns a validator with the verdict that the API server has under `fieldValidation=Strict`, names and the rules of
  * `unknownRules` aside. As there, the rules in CEL aren't judged of a value that the schema refuses for its form.
- * @throws Error if the schema itself is wrong, e.g. has a pattern that is no regular expression
+ * @throws OperatorError `InvalidDefinition` if the schema itself is wrong, e.g. has a pattern that is no regular expression
  */
 export function compileSchema(
   schema: StructuralSchema,
-  { hasStatus = false, replicasPath }: SchemaOptions = {},
+  { hasStatus = false, replicasPath, owner = 'The schema' }: SchemaOptions = {},
 ): Validate {
+  const [wrong] = explain(schemaErrors(schema), schema);
+  if (wrong)
+    throw new OperatorError({
+      reason: 'InvalidDefinition',
+      message: `${owner} can't be used: ${formatProblem(wrong)}`,
+    });
   const errorsOf = compile(schema);
   return (given, old) => {
     const value = hasStatus ? withStatusOf(given, old) : given;
     const errors = errorsOf(value, old);
     const found = explain(errors, value);
-    const known = new Set(found.map(({ path }) => path.join('.')));
-    const ofScale = checkReplicas(value, replicasPath).filter(({ path }) => !known.has(path.join('.')));
+    const known = new Set(found.map(({ path }) => JSON.stringify(path)));
+    const ofScale = checkReplicas(value, replicasPath).filter(({ path }) => !known.has(JSON.stringify(path)));
     // The names of its fields are read before the status is dropped.
     const dropped = (value === given ? [] : explain(errorsOf(given), given)).filter(
       ({ path, message }) => path[0] === 'status' && path.length > 1 && message === UNKNOWN_FIELD,
@@ -83,12 +92,14 @@ function rulesFor(schema: StructuralSchema): Rules {
   return rules;
 }
 
-/** Returns the errors of a value; what was wrong in the old one already, and stays as it is, is none. */
-function compile(schema: StructuralSchema): (value: unknown, old?: unknown) => readonly ErrorObject[] {
+/** Returns the errors of a value by a JSON Schema. */
+function compileJson(schema: object): (value: unknown) => readonly ErrorObject[] {
   const ajv = new Ajv({
     ...{ allErrors: true, verbose: true, strictNumbers: true, logger: false },
     // Schemas of CRDs have keywords of their own, and formats that the API server doesn't check.
     strict: false,
+    // Judged by a schema of ours already, and the API server takes bounds that JSON Schema refuses.
+    validateSchema: false,
     // A field named `constructor` is not there because every object has one.
     ownProperties: true,
     formats: FORMATS,
@@ -99,9 +110,21 @@ function compile(schema: StructuralSchema): (value: unknown, old?: unknown) => r
     ...{ keyword: LIST_KEYS, type: 'array', schemaType: 'array', errors: true },
     validate: uniqueItems,
   });
-  const validate = ajv.compile(rootJsonSchema(schema));
-  const errorsOf = (value: unknown): readonly ErrorObject[] =>
-    validate(value) ? [] : (validate.errors ?? []);
+  const validate = ajv.compile(schema);
+  return (value) => (validate(value) ? [] : (validate.errors ?? []));
+}
+
+let schemaJudge: ((schema: unknown) => readonly ErrorObject[]) | undefined;
+
+/** Returns what is wrong with the form of a schema itself. */
+function schemaErrors(schema: StructuralSchema): readonly ErrorObject[] {
+  schemaJudge ??= compileJson(SCHEMA_OF_SCHEMAS);
+  return schemaJudge(schema);
+}
+
+/** Returns the errors of a value; what was wrong in the old one already, and stays as it is, is none. */
+function compile(schema: StructuralSchema): (value: unknown, old?: unknown) => readonly ErrorObject[] {
+  const errorsOf = compileJson(rootJsonSchema(schema));
   return (value, old) => {
     const errors = errorsOf(value);
     if (old === undefined || errors.length === 0) return errors;
@@ -124,15 +147,11 @@ function compile(schema: StructuralSchema): (value: unknown, old?: unknown) => r
  */
 function comparedDepth(schemaPath: string): number {
   // What a schema says of the metadata stands below `allOf` here, and only here.
-  const [, ...steps] = schemaPath.replace(/^(#\/properties\/metadata)\/allOf\/0/, '$1').split('/');
-  let depth = 0;
-  for (let at = 0; at < steps.length; at++) {
-    const step = steps[at] ?? '';
-    if (['allOf', 'anyOf', 'oneOf', 'not'].includes(step)) break;
-    if (step === 'properties') at++;
-    if (['properties', 'items', 'additionalProperties'].includes(step)) depth++;
-  }
-  return depth;
+  const keywords = keywordsOf(schemaPath.replace('#/properties/metadata/allOf/0/', '#/properties/metadata/'));
+  const end = keywords.findIndex((keyword) => ['allOf', 'anyOf', 'oneOf', 'not'].includes(keyword));
+  const compared = end < 0 ? keywords : keywords.slice(0, end);
+  return compared.filter((keyword) => ['properties', 'items', 'additionalProperties'].includes(keyword))
+    .length;
 }
 
 const IDENTITY: readonly unknown[] = ['apiVersion', 'kind', 'metadata'];

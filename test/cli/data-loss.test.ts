@@ -103,3 +103,12 @@ test('what was invalid before, a new default, and a schema without objects are n
     `${of} spec.count would be dropped from 1 of 1 Book object: shop/a`,
   ]);
 });
+
+test('a field below one that is called as a keyword is no less lost', async () => {
+  const below = (fields: Fields): Fields => ({ not: { type: 'object', properties: fields } });
+  const present = definition({ v1: below({ oldField: text, port: { type: 'integer' } }) });
+  const next = definition({ v1: below({ port: { type: 'integer' } }) });
+  expect(await refusal({ present, next }, [book('a', { not: { port: 1, oldField: 'x' } })])).toEqual([
+    `${of} spec.not.oldField would be dropped from 1 of 1 Book object: shop/a`,
+  ]);
+});

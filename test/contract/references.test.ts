@@ -3,7 +3,7 @@ import { ApiObject } from 'cdk8s';
 import { expect, it } from 'vitest';
 import type { Lookup, Query } from '../../src/contract/controller.js';
 import type { AnyObject, CustomResource } from '../../src/contract/object.js';
-import { KindReferences } from '../../src/contract/references.js';
+import { checksumAnnotations, KindReferences } from '../../src/contract/references.js';
 import type { ReferenceProps } from '../../src/contract/references.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { controllerRender } from '../../src/synth/render.js';
@@ -100,3 +100,12 @@ it('a construct cannot change what others refer to as well', () => {
   expect(made(cr('b'))).toHaveLength(1);
   expect(() => made(cr('a', { token: 'of a' }))).toThrow(/not extensible/);
 });
+
+it.each([undefined, { tls: { a: "'secret'" } }, { tls: [{ a: "'secret'" }] }])(
+  'a checksum of %j is refused as a mistake of its author, without its values',
+  (given) => {
+    expect(() => checksumAnnotations(given as never)).toThrow(
+      /^checksumAnnotations(: tls)?: isn't what the props have; write checksumAnnotations\(references\)[^']*$/,
+    );
+  },
+);

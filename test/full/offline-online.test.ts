@@ -1,8 +1,11 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Construct } from 'constructs';
 import { beforeAll, expect, test } from 'vitest';
-import { storedVersion } from '../../src/contract/crd.js';
-import type { CustomResourceDefinition } from '../../src/contract/crd.js';
+import { loadCrd, storedVersion } from '../../src/contract/crd.js';
+import type { CustomResourceDefinition, StructuralSchema } from '../../src/contract/crd.js';
 import { defineKind } from '../../src/contract/define-kind.js';
+import { OperatorError } from '../../src/contract/error.js';
 import type { Kind } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { definitionType, resourceType } from '../../src/contract/resource.js';
@@ -10,6 +13,8 @@ import { appService } from '../../src/kinds/app-service/kind.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
 import { judge, KnownKinds } from '../../src/synth/custom-resource.js';
+import { UNKNOWN_FIELD } from '../../src/synth/problem.js';
+import { compileSchema } from '../../src/synth/schema.js';
 import * as appServiceCases from '../kinds/app-service/broken-rules.js';
 import * as jobWatcherCases from '../kinds/job-watcher/broken-rules.js';
 import * as streamIngressCases from '../kinds/stream-ingress/broken-rules.js';
@@ -17,9 +22,12 @@ import { corpus } from '../synth/support/corpus.js';
 import type { CorpusOptions } from '../synth/support/corpus.js';
 import { gaugeCrd } from '../synth/support/gauge-crd.js';
 import type { Mutation } from '../synth/support/mutations.js';
+import { oddSchemas, oddValues } from '../synth/support/odd-schemas.js';
 import { shiftCrd, withoutBounds } from '../synth/support/shift-crd.js';
 import { befores, updates } from '../synth/support/updates.js';
 import { collection, eventually, inBatches, putStatus } from '../support/cluster.js';
+import type { Answer } from '../support/cluster.js';
+import { withFolder } from '../support/commands.js';
 import { openCluster } from '../support/test-clusters.js';
 import { differences, offline } from '../support/verdicts.js';
 import type { Judged } from '../support/verdicts.js';
@@ -194,6 +202,95 @@ function requireSame(judged: readonly Judged[], least: number, leastAccepted: nu
 function pathOf({ spec: { group, names: all, versions } }: CustomResourceDefinition): string {
   return `/apis/${group}/${versions[0]!.name}/namespaces/default/${all.plural}`;
 }
+
+/** The CRD of a kind whose spec has these properties, as it is read from a file. */
+async function crdWith(
+  plural: string,
+  properties: Readonly<Record<string, unknown>>,
+): Promise<CustomResourceDefinition> {
+  const spec = { type: 'object', properties };
+  const schema = { openAPIV3Schema: { type: 'object', properties: { spec } } };
+  const crd = {
+    ...{ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
+    metadata: { name: `${plural}.judge.example.com` },
+    spec: {
+      ...{ group: 'judge.example.com', scope: 'Namespaced' },
+      names: { kind: plural.slice(0, 1).toUpperCase() + plural.slice(1, -1), plural },
+      versions: [{ name: 'v1', served: true, storage: true, schema }],
+    },
+  };
+  return withFolder(async (folder) => {
+    await writeFile(join(folder, 'crd.json'), JSON.stringify(crd));
+    return loadCrd(join(folder, 'crd.json'));
+  });
+}
+
+const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+
+/** The names of the properties of the spec that the API server refuses, with what it says of them. */
+function refusedOnline({ body }: Answer): Map<string, string> {
+  const { causes = [] } =
+    (body as { details?: { causes?: { field: string; message: string }[] } }).details ?? {};
+  const named = causes.flatMap(({ field, message }) => {
+    const [, name] = /\bspec\.(p\d+)\b/.exec(`${field} ${message}`) ?? [];
+    return name === undefined ? [] : [[name, message] as const];
+  });
+  return new Map(named);
+}
+
+/** Why a schema can't be used here. @throws what no author should see */
+function refusalOf(schema: StructuralSchema): string | undefined {
+  try {
+    compileSchema(schema);
+    return undefined;
+  } catch (error) {
+    if (error instanceof OperatorError && error.reason === 'InvalidDefinition') return error.message;
+    throw error;
+  }
+}
+
+test('odd schemas are accepted and refused as by the API server, and what they say of values is the same', async () => {
+  const accepted: Record<string, StructuralSchema> = {};
+  const differing: string[] = [];
+  const judge = async (schema: StructuralSchema, index: number): Promise<void> => {
+    const crd = await crdWith('odds', { p: schema });
+    const refused = refusalOf(storedVersion(crd).schema.openAPIV3Schema);
+    const { status, body } = await cluster.send('POST', definitions, { body: crd, query: { dryRun: 'All' } });
+    const told = String(body.message);
+    // The rules of structural schemas are left to the API server, but for the form of keywords.
+    const isOfForm = status !== 422 || /pattern|\.type: Unsupported/.test(told);
+    if (status < 300 && !refused) accepted[`p${index}`] = schema;
+    else if (status < 300 || (!refused && isOfForm))
+      differing.push(`${JSON.stringify(schema)}: online ${status} ${told.slice(0, 300)}, here ${refused}`);
+  };
+  await inBatches(oddSchemas(), judge, 64);
+  expect(differing).toEqual([]);
+
+  const crd = await crdWith('odds', accepted);
+  await cluster.create(definitionType, crd as unknown as AnyObject);
+  await eventually(async () => {
+    expect((await cluster.send('GET', pathOf(crd))).status).toBe(200);
+  });
+  const judgeOffline = offline(crd);
+  for (const value of oddValues) {
+    const spec = Object.fromEntries(Object.keys(accepted).map((name) => [name, value]));
+    const object = { apiVersion: 'judge.example.com/v1', kind: 'Odd', metadata, spec };
+    const answer = await cluster.send('POST', pathOf(crd), { body: object, query: { dryRun: 'All' } });
+    const online = refusedOnline(answer);
+    const here = new Map(
+      judgeOffline(object)
+        .filter(({ message }) => message !== UNKNOWN_FIELD)
+        .map(({ path, message }) => [String(path[1]), message]),
+    );
+    for (const [name, schema] of Object.entries(accepted))
+      if (online.has(name) !== here.has(name))
+        differing.push(
+          `${JSON.stringify(value)} by ${JSON.stringify(schema)}: online ${online.get(name) ?? 'accepted'}, here ${here.get(name) ?? 'accepted'}`,
+        );
+  }
+  expect(Object.keys(accepted).length).toBeGreaterThan(100);
+  expect(differing).toEqual([]);
+});
 
 /** Returns the verdict of both on an update. */
 function judgeUpdate(kind: Kind): (name: string, object: object, live: AnyObject) => Promise<Judged> {

@@ -162,6 +162,64 @@ test.each<[StructuralSchema, unknown, string[]]>([
   expect(problemsAt(schema, value)).toEqual(expected);
 });
 
+test.each<[StructuralSchema, unknown, string[]]>([
+  [{ type: 'string', enum: ['x', 'x'] }, 'x', []],
+  [{ type: 'object', required: ['a', 'a'], properties: { a: {} } }, {}, ['spec.x.a: is missing; add it']],
+  [{ type: 'string', allOf: [], anyOf: [], oneOf: [], enum: [] }, 'x', []],
+  [{ type: 'string', minLength: -1 }, '', []],
+  [{ type: 'string', maxLength: -1 }, '', ['spec.x: "" is too long, it has 0 characters; give at most -1']],
+  [{ type: 'integer', multipleOf: 0 }, 4, ["spec.x: 4 must NOT be valid; see the kind's reference"]],
+  [{ type: 'integer', multipleOf: -2 }, 4, ["spec.x: 4 must NOT be valid; see the kind's reference"]],
+])('the odd schema %j, which the API server accepts, gives of %j %j', (schema, value, expected) => {
+  expect(problemsAt(schema, value)).toEqual(expected);
+});
+
+test.each<[object, string]>([
+  [
+    { type: 'string', pattern: '^(?!x)' },
+    'pattern: "^(?!x)" is no regular expression of RE2; give one without',
+  ],
+  [
+    { type: 'string', pattern: '(a)\\1' },
+    'pattern: "(a)\\\\1" is no regular expression of RE2; give one without',
+  ],
+  [{ type: 'int' }, 'type: "int" is not one of array, boolean, integer, number, object, string; give one'],
+  [{ type: 'integer', minimum: '1' }, 'minimum: "1" is a string, not a number; write it without quotes'],
+  [{ type: 'object', required: [true] }, 'required[0]: true is a boolean, not a string; put it in quotes'],
+  [
+    { type: 'array', items: [{ type: 'string' }] },
+    'items: [{"type":"string"}] is a list, not a map; give a map',
+  ],
+  [
+    { type: 'string', 'x-kubernetes-validations': ['true'] },
+    'x-kubernetes-validations[0]: "true" is a string',
+  ],
+])('the schema %j is refused as a mistake of its author: %s', (schema, expected) => {
+  let thrown: unknown;
+  try {
+    problemsAt(schema as StructuralSchema, 'a');
+  } catch (error) {
+    thrown = error;
+  }
+  expect(thrown).toMatchObject({ reason: 'InvalidDefinition' });
+  expect(String(thrown)).toContain(`The schema can't be used: properties.spec.properties.x.${expected}`);
+});
+
+test.each(['not', 'anyOf', 'oneOf', 'allOf', 'properties', 'items', 'constructor'])(
+  'a field is called %s as any other is',
+  (name) => {
+    const port: StructuralSchema = { type: 'integer', maximum: 9 };
+    const inner: StructuralSchema = { type: 'object', required: ['to'], properties: { port, [name]: port } };
+    const schema: StructuralSchema = { type: 'object', properties: { [name]: inner } };
+    expect(problemsAt(schema, { [name]: { port: 10, prot: 1, [name]: 'x' } })).toEqual([
+      `spec.x.${name}.to: is missing; add it`,
+      `spec.x.${name}.prot: unknown field; did you mean port?`,
+      `spec.x.${name}.port: 10 is more than 9; give 9 or less`,
+      `spec.x.${name}.${name}: "x" is a string, not an integer; give an integer`,
+    ]);
+  },
+);
+
 test('a CRD may restrict the name', () => {
   const validate = compileSchema({
     type: 'object',

@@ -24,6 +24,23 @@ const ITEM: StructuralSchema = {
   ],
 };
 
+/** Fields that have the names of keywords. */
+const KEYWORDS: StructuralSchema = {
+  type: 'object',
+  properties: Object.fromEntries(
+    ['not', 'anyOf', 'oneOf', 'allOf', 'properties', 'items', 'additionalProperties', 'required'].map(
+      (name) => [
+        name,
+        {
+          type: 'object',
+          required: ['port'],
+          properties: { port: { type: 'integer', maximum: 9 }, not: { type: 'array', items: text() } },
+        } as const,
+      ],
+    ),
+  ),
+};
+
 /** One of every kind of field and rule that a structural schema may have. */
 const SPEC: StructuralSchema = {
   type: 'object',
@@ -86,6 +103,7 @@ const SPEC: StructuralSchema = {
       oneOf: [{ required: ['a'] }, { required: ['b'] }],
       'x-kubernetes-validations': [rule('!has(self.c) || self.c != "no"', 'c is no')],
     },
+    keywords: KEYWORDS,
     'dashed-name': { type: 'integer', maximum: 100 },
     namespace: text(),
     'with.dot': text(),

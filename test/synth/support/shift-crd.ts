@@ -176,7 +176,7 @@ const STATUS: StructuralSchema = {
       type: 'array',
       'x-kubernetes-list-type': 'map',
       'x-kubernetes-list-map-keys': ['type'],
-      items: { type: 'object', properties: { type: text() } },
+      items: { type: 'object', required: ['type'], properties: { type: text() } },
     },
     ready: { type: 'integer', maximum: 5, ...rules(rule('self != 4')) },
   },
