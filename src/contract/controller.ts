@@ -143,8 +143,13 @@ export type Found =
 export interface Reader {
   /** Returns one object as kept, or nothing if there is none. @throws if no watch of the controller covers the type */
   get(type: TypeRef, key: string): AnyObject | undefined;
-  /** Returns the objects of a type that the owner with this UID controls. @throws if no watch covers the type */
-  controlledBy(type: TypeRef, ownerUid: string): readonly AnyObject[];
+  /**
+   * Returns the objects of a type that the owner with this UID controls, by their owner reference. That proves nothing: who may
+   * create an object may give it any reference.
+   * @param fieldManager only what it has applied too, such as what may be deleted. @default - whatever wrote it
+   * @throws if no watch covers the type
+   */
+  controlledBy(type: TypeRef, ownerUid: string, fieldManager?: string): readonly AnyObject[];
   /**
    * Returns the objects of a type that their watch maps to the key, in no particular order. An object is the same one for as
    * long as it stays unchanged, so what is derived from it may be remembered in a WeakMap.

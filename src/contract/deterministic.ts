@@ -1,6 +1,6 @@
 import { messageOf, OperatorError } from './error.js';
 import type { KindConstruct, Render, Rendered, RenderedKind, RenderInputs } from './kind.js';
-import { APPLIED_HASH_ANNOTATION } from './names.js';
+import { recordOf } from './names.js';
 import { contentHash, describeRef, keyOf, objectId, refOf } from './object.js';
 import type { AnyObject, CustomResource } from './object.js';
 import type { ReferencedByName } from './references.js';
@@ -102,6 +102,7 @@ export class SteadyRenderer {
 
   /**
    * @param children as they are
+   * @param before rendering of the same inputs that was made already
    * @returns the latest rendering; where they don't settle, an earlier one, with `NeverSettles`, until they have been the same for
    * a while, others are seen to change what is read, or the custom resource or the policy changes
    * @throws OperatorError what the renderer throws, `NotDeterministic`
@@ -111,6 +112,7 @@ export class SteadyRenderer {
     inputs: RenderInputs | undefined,
     children: readonly AnyObject[],
     now: Date,
+    before?: Rendered,
   ): SteadyRendering {
     const policy = this.renderOnce.policyInForce?.();
     // Not the generation, which stays where another schema of the CRD changes the spec.
@@ -118,7 +120,7 @@ export class SteadyRenderer {
     const { observed, references, ...others } = inputs ?? {};
     const read = { ...(observed && { observed }), ...(references && { references: digestOf(references) }) };
     const again = (): Rendered => this.renderOnce(this.kind, cr, inputs);
-    const rendered = again();
+    const rendered = before ?? again();
     const all = inputs ? `${edit} ${contentHash({ ...others, ...read })}` : edit;
     this.requireSteady(cr, { inputs: all, policy }, rendered, children, again);
     if (!observed && !references) return { rendered };
@@ -149,7 +151,7 @@ export class SteadyRenderer {
     const last = this.accepted.get(key);
     const isKnown = last?.inputs === basis.inputs && last.policy === basis.policy;
     if (isKnown && last.hashes === hashes) return;
-    const applied = new Set(children.map(({ metadata }) => metadata.annotations?.[APPLIED_HASH_ANNOTATION]));
+    const applied = new Set(children.map((child) => recordOf(child)?.hash));
     const isApplied =
       rendered.length === children.length && rendered.every((object) => applied.has(contentHash(object)));
     const isNew = children.length === 0 && this.accepted.size >= CHECKED_BEFORE_CREATION;

@@ -1,7 +1,7 @@
 import type { Wait } from './change.js';
 import type { Condition, ConditionProps, Readiness } from './conditions.js';
 import type { Rendered } from './kind.js';
-import { APPLIED_HASH_ANNOTATION } from './names.js';
+import { recordOf } from './names.js';
 import { contentHash, describeRef, objectId, refOf } from './object.js';
 import type { AnyObject, CustomResource, ObjectRef } from './object.js';
 import { dependencyReadiness } from './readiness.js';
@@ -35,9 +35,8 @@ export function waitOf(
 /** Returns the live object where it is the rendered one, and stays. */
 function presentOf(rendered: AnyObject, live: readonly AnyObject[]): AnyObject | undefined {
   const found = live.find((child) => objectId(child) === objectId(rendered));
-  const { annotations, deletionTimestamp } = found?.metadata ?? {};
-  const isPresent = annotations?.[APPLIED_HASH_ANNOTATION] === contentHash(rendered);
-  return isPresent && deletionTimestamp === undefined ? found : undefined;
+  const isPresent = found && recordOf(found)?.hash === contentHash(rendered);
+  return isPresent && found.metadata.deletionTimestamp === undefined ? found : undefined;
 }
 
 /** Says what of a rendering waits for what. */

@@ -20,11 +20,12 @@ import type {
   Watch,
 } from './controller.js';
 import { SteadyRenderer } from './deterministic.js';
+import type { SteadyRendering } from './deterministic.js';
 import { OperatorError } from './error.js';
-import { isGenerated, secretType } from './generated.js';
+import { secretType } from './generated.js';
 import type { GeneratedValues, KindGenerated } from './generated.js';
 import type { HandOver, HandOverFunction } from './hand-over.js';
-import type { Render, Rendered, RenderedKind } from './kind.js';
+import type { Render, Rendered, RenderedKind, RenderInputs } from './kind.js';
 import { parseLabelSelector, selects } from './label-selector.js';
 import type { LabelSelector } from './label-selector.js';
 import { childrenFieldManager, statusFieldManager } from './names.js';
@@ -38,7 +39,7 @@ import {
   objectKey,
   refOf,
 } from './object.js';
-import type { AnyObject, CustomResource, OwnerReference } from './object.js';
+import type { AnyObject, CustomResource, KubernetesObject, OwnerReference } from './object.js';
 import { waitingOf, waitOf } from './order.js';
 import { describeThrown } from './origin.js';
 import { keepIdentity, keepStatus, observedOf, unreadableFor } from './projections.js';
@@ -70,6 +71,9 @@ const NOTHING: Plan = { apply: [], delete: [], status: [], events: [] };
 /** Report of a plan after which the next one follows at once. */
 const UNFINISHED: Report = { readiness: worstReadiness([]) };
 
+/** Maximum number of renderings until what a construct observes is what it renders; one that goes on never settles. */
+const MAX_RENDERINGS = 10;
+
 /** What a plan may have changed of what its construct reads. */
 const WRITTEN: ReadonlySet<Action> = new Set(['created', 'configured', 'corrected', 'recreated', 'deleted']);
 
@@ -77,8 +81,10 @@ const WRITTEN: ReadonlySet<Action> = new Set(['created', 'configured', 'correcte
 interface Pass {
   readonly cr: LiveResource;
   readonly owner: OwnerReference;
-  /** The children before the plan. */
-  readonly children: readonly AnyObject[];
+  /** Objects of its children's types before the plan, as far as it controls them, and whatever wrote them. */
+  readonly controlled: readonly AnyObject[];
+  /** Those of them that its field manager has applied. */
+  readonly own: readonly AnyObject[];
   readonly reader: Reader;
   readonly now: Date;
 }
@@ -88,6 +94,8 @@ interface Desired {
   readonly control: Control;
   /** Nothing, where there is an error; but the last rendering of what never settles. */
   readonly rendered: Rendered;
+  /** What the construct was given of the objects that there are. */
+  readonly observed?: readonly AnyObject[];
   readonly handedOver: readonly HandOver[];
   readonly error?: OperatorError;
   /** Time at which another rendering may count. @default - it isn't known */
@@ -113,13 +121,14 @@ export class OwnedChildren implements Controller {
   readonly lookups?: readonly Lookup[];
   private readonly selected?: LabelSelector;
   private readonly renderer: SteadyRenderer;
-  private readonly mayHaveSecrets: boolean;
+  /** Ids of what was rendered last, by key, of a kind that observes it. */
+  private readonly renderedLast = new Map<string, ReadonlySet<string>>();
   private readonly recreated: ReadonlySet<string>;
 
   constructor(
     private readonly owning: OwningKind,
     private readonly render: Render,
-    private readonly own: OwnFunctions = {},
+    private readonly functions: OwnFunctions = {},
     /** Of its custom resources. */
     selector?: string,
   ) {
@@ -129,8 +138,6 @@ export class OwnedChildren implements Controller {
     this.watches = [selector === undefined ? first : { ...first, selector }, ...others];
     if (selector !== undefined) this.selected = parseLabelSelector(selector);
     if (owning.references) this.lookups = owning.references.lookups;
-    const types = [...owning.children, ...owning.formerChildren].map(groupKind);
-    this.mayHaveSecrets = types.includes(groupKind(secretType));
     this.recreated = new Set(owning.children.filter(({ recreate }) => recreate).map(groupKind));
     this.renderer = new SteadyRenderer(owning, render);
   }
@@ -140,6 +147,7 @@ export class OwnedChildren implements Controller {
     // What is gone or going is cleaned up by the garbage collector, through the owner references.
     if (!cr || cr.metadata.deletionTimestamp) {
       this.renderer.forget(key);
+      this.renderedLast.delete(key);
       return NOTHING;
     }
     // The answer to a write may come after the watch has reported that it isn't selected any more.
@@ -147,7 +155,8 @@ export class OwnedChildren implements Controller {
     const { apiVersion, kind } = cr;
     const { name, uid = '' } = cr.metadata;
     const owner = { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
-    const pass: Pass = { cr, owner, reader, now, children: this.owned(cr, reader) };
+    const controlled = this.controlled(cr, reader);
+    const pass: Pass = { cr, owner, reader, now, controlled, own: this.own(cr, reader) };
     const desired = this.desired(pass);
     if (!desired) return { ...NOTHING, requeueAt: new Date(now.getTime() + UNKNOWN_MILLISECONDS) };
     const reported = this.reported(pass, desired);
@@ -158,19 +167,29 @@ export class OwnedChildren implements Controller {
       ...reported,
       apply: this.applied(pass, desired),
       delete: desired.error ? [] : this.pruned(pass, desired),
-      ...((this.own.handOver ?? this.owning.observes) && { again: this.isUnfinished(pass) }),
+      ...((this.functions.handOver ?? this.owning.observes) && { again: this.isUnfinished(pass, desired) }),
     };
   }
 
-  /** Returns the children as they are known now, or the objects of these types. */
-  private owned({ metadata }: LiveResource, reader: Reader, types = this.owning.children): AnyObject[] {
-    const all = types.flatMap((type: ResourceType) => reader.controlledBy(type, metadata.uid ?? ''));
-    return this.mayHaveSecrets ? all.filter((object) => !isGenerated(object)) : all;
+  /** Returns what the custom resource controls now; for one that is rendered, that makes it a child. */
+  private controlled({ metadata }: LiveResource, reader: Reader): readonly AnyObject[] {
+    return this.owning.children.flatMap((type) => reader.controlledBy(type, metadata.uid ?? ''));
+  }
+
+  /** Returns what is its own now, whether or not it is rendered: controlled by it, and applied by its field manager. */
+  private own(
+    { metadata }: LiveResource,
+    reader: Reader,
+    types: readonly ResourceType[] = this.owning.children,
+  ): readonly AnyObject[] {
+    const fieldManager = childrenFieldManager(this.kind);
+    return types.flatMap((type) => reader.controlledBy(type, metadata.uid ?? '', fieldManager));
   }
 
   /** Returns undefined while it isn't known what the custom resource refers to. */
-  private desired({ cr, children, reader, now }: Pass): Desired | undefined {
-    const { references, generated, observes } = this.owning;
+  private desired(pass: Pass): Desired | undefined {
+    const { cr, own, reader } = pass;
+    const { references, generated } = this.owning;
     const secret = generated && reader.get(secretType, generated.keyOf(cr));
     const generate = generated?.missing(cr, secret);
     let control: Control = {};
@@ -178,20 +197,15 @@ export class OwnedChildren implements Controller {
       if (cr.metadata.annotations) control = controlOf(cr.metadata.annotations);
       const found = references?.resolve(cr, (...query) => reader.find(...query));
       if (references && !found) return undefined;
-      const unreadable = [cr, ...(observes ? children : [])].map(unreadableFor).find(Boolean);
-      if (unreadable) throw unreadable;
-      const observed = observes ? observedOf(children) : undefined;
-      const inputs = (found ?? generated ?? observed) && {
+      requireReadable([cr]);
+      const inputs = (found ?? generated) && {
         ...(found && { references: found }),
         ...(generated && { generated: generated.propsOf(cr, secret) }),
-        ...(observed && { observed }),
       };
-      const { rendered, held } = generate
-        ? { rendered: this.render(this.owning, cr, inputs) }
-        : this.renderer.render(cr, inputs, children, now);
-      const handedOver = this.handedOver(cr, children);
+      const { held, ...rendering } = this.rendering(pass, inputs, !generate);
+      if (!control.isPaused) this.rememberRendered(cr, rendering.rendered);
       return {
-        ...{ control, rendered, handedOver },
+        ...{ control, ...rendering, handedOver: this.handedOver(cr, own) },
         ...(generate && { generate }),
         ...(held && { ...(held.error && { error: held.error }), requeueAt: held.until }),
       };
@@ -202,8 +216,32 @@ export class OwnedChildren implements Controller {
     }
   }
 
+  /** @param isFinal whether what would be applied over and over is refused */
+  private rendering(
+    { cr, controlled, own, now }: Pass,
+    inputs: RenderInputs | undefined,
+    isFinal: boolean,
+  ): SteadyRendering & Pick<Desired, 'observed'> {
+    const render = (given: RenderInputs | undefined): Rendered => this.render(this.owning, cr, given);
+    const final = (given: RenderInputs | undefined, before?: Rendered): SteadyRendering =>
+      isFinal ? this.renderer.render(cr, given, own, now, before) : { rendered: before ?? render(given) };
+    if (!this.owning.observes) return final(inputs);
+    const given = (observed: readonly AnyObject[]): RenderInputs => {
+      requireReadable(observed);
+      return { ...inputs, observed: observedOf(observed) };
+    };
+    const last = this.renderedLast.get(keyOf(cr));
+    const known = { controlled, own, ...(last && { last }) };
+    const { rendered, observed } = renderObserving(cr, known, (objects) => render(given(objects)));
+    return { ...final(given(observed), rendered), observed };
+  }
+
+  private rememberRendered(cr: LiveResource, rendered: Rendered): void {
+    if (this.owning.observes) this.renderedLast.set(keyOf(cr), new Set(rendered.map(objectId)));
+  }
+
   private handedOver(cr: LiveResource, children: readonly AnyObject[]): readonly HandOver[] {
-    return this.own.handOver?.({ cr: cr as never, children }) ?? [];
+    return this.functions.handOver?.({ cr: cr as never, children }) ?? [];
   }
 
   private applied(
@@ -218,29 +256,29 @@ export class OwnedChildren implements Controller {
         ...{ object, fieldManager, owner },
         ...(this.recreated.has(groupKind(object)) && { recreate: true }),
         ...(dependencies?.has(object) && {
-          waitsFor: () => waitOf(object, dependencies, this.owned(cr, reader)),
+          waitsFor: () => waitOf(object, dependencies, this.controlled(cr, reader)),
         }),
         ...(drift && { drift }),
       })),
     ];
   }
 
-  private pruned({ cr, children, reader }: Pass, { rendered }: Desired): DeleteStep[] {
+  private pruned({ cr, own, reader }: Pass, { rendered }: Desired): DeleteStep[] {
     const wanted = new Set(rendered.map(objectId));
-    return [...children, ...this.owned(cr, reader, this.owning.formerChildren)]
+    return [...own, ...this.own(cr, reader, this.owning.formerChildren)]
       .filter((child) => !child.metadata.deletionTimestamp && !wanted.has(objectId(child)))
       .map((object) => ({ object }));
   }
 
   /** Reports whether a plan has changed what the next one is made of: what is handed over, and what the construct reads. */
-  private isUnfinished({ cr, children, reader }: Pass): AfterApply<boolean> {
+  private isUnfinished({ cr, reader }: Pass, { rendered, observed = [] }: Desired): AfterApply<boolean> {
     const hashOf = (of: readonly AnyObject[]): string => contentHash(observedOf(of));
     return (changes) => {
-      const now = this.owned(cr, reader);
       const isNew = changes.some(({ action }) => action === 'created' || action === 'recreated');
-      if (isNew && this.handedOver(cr, now).length > 0) return true;
+      if (isNew && this.handedOver(cr, this.own(cr, reader)).length > 0) return true;
       const mayDiffer = this.owning.observes && changes.some(({ action }) => WRITTEN.has(action));
-      return mayDiffer === true && hashOf(children) !== hashOf(now);
+      if (!mayDiffer) return false;
+      return hashOf(observed) !== hashOf(renderedIn(this.controlled(cr, reader), rendered));
     };
   }
 
@@ -303,9 +341,13 @@ export class OwnedChildren implements Controller {
     const isPaused = control.isPaused ?? false;
     if (generate && !isPaused && changes.every(({ action }) => action !== 'failed')) return UNFINISHED;
     const isUnchanged = changes.every(({ action }) => action === 'unchanged');
-    const children = isUnchanged ? pass.children : this.owned(cr, reader);
+    // Where nothing can be rendered, what was applied before is all there is to say.
+    const children =
+      desired.error && rendered.length === 0
+        ? pass.own
+        : renderedIn(isUnchanged ? pass.controlled : this.controlled(cr, reader), rendered);
     const failures = failuresOf(changes, desired.error);
-    const { report, error } = this.ownReport({ ...pass, children }, failures);
+    const { report, error } = this.ownReport(pass, children, failures);
     const failure = worstOf(failures) ?? error;
     // In a pause nothing is applied, so nothing waits.
     const waiting =
@@ -346,13 +388,14 @@ export class OwnedChildren implements Controller {
 
   /** Returns what the kind's own function says of the status, or why it can't. */
   private ownReport(
-    { cr, children, reader, now }: Pass,
+    { cr, reader, now }: Pass,
+    children: readonly AnyObject[],
     failures: readonly Failure[],
   ): { readonly report: StatusReport<object>; readonly error?: OperatorError } {
-    if (!this.own.status || unreadableFor(cr)) return { report: {} };
+    if (!this.functions.status || unreadableFor(cr)) return { report: {} };
     try {
       const related = (this.owning.related ?? []).flatMap((type) => reader.mappedTo(type, keyOf(cr)));
-      const report = this.own.status({ cr: cr as never, children, related, failures, now });
+      const report = this.functions.status({ cr: cr as never, children, related, failures, now });
       requireKnownFields(report.fields ?? {}, this.owning.statusFields);
       // Throws for what can't be sent.
       canonicalJson([report.fields, report.conditions]);
@@ -369,6 +412,53 @@ export class OwnedChildren implements Controller {
       return { report: {}, error };
     }
   }
+}
+
+/** @throws OperatorError why one of them lacks what it should have */
+function requireReadable(objects: readonly KubernetesObject[]): void {
+  const unreadable = objects.map(unreadableFor).find(Boolean);
+  if (unreadable) throw unreadable;
+}
+
+/** What there may be for a construct to observe. */
+interface Observable {
+  /** By owner reference, whatever wrote them. */
+  readonly controlled: readonly AnyObject[];
+  /** Those of them that were applied. */
+  readonly own: readonly AnyObject[];
+  /** Ids of the last rendering. @default - unknown, after a start */
+  readonly last?: ReadonlySet<string>;
+}
+
+/**
+ * Renders until what the construct observes is what it renders: an object counts if this rendering or the last one names it, and
+ * not for its owner reference. After a start, it begins with what was applied.
+ * @throws OperatorError `NeverSettles`
+ */
+export function renderObserving(
+  cr: CustomResource,
+  { controlled, own, last }: Observable,
+  render: (observed: readonly AnyObject[]) => Rendered,
+): { readonly rendered: Rendered; readonly observed: readonly AnyObject[] } {
+  const ids = (objects: readonly AnyObject[]): string => objects.map(objectId).join();
+  let observed = last ? controlled.filter((object) => last.has(objectId(object))) : own;
+  for (let count = 0; count < MAX_RENDERINGS; count++) {
+    const rendered = render(observed);
+    const named = new Set([...rendered.map(objectId), ...(last ?? [])]);
+    const next = controlled.filter((object) => named.has(objectId(object)));
+    if (ids(next) === ids(observed)) return { rendered, observed };
+    observed = next;
+  }
+  throw new OperatorError({
+    reason: 'NeverSettles',
+    message: `${describeRef(refOf(cr))} renders other objects each time for those that it observes; let it render the same objects whether or not they are there`,
+  });
+}
+
+/** Returns those of the objects that a rendering names: no other object says anything of the custom resource. */
+function renderedIn(controlled: readonly AnyObject[], rendered: Rendered): readonly AnyObject[] {
+  const named = new Set(rendered.map(objectId));
+  return controlled.filter((object) => named.has(objectId(object)));
 }
 
 /** The API server drops what the schema doesn't list, without a word. @param known undefined where any field may be there */

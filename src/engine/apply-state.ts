@@ -2,7 +2,7 @@ import { contentHash, describeRef, keyOf, objectId, refOf } from '../contract/ob
 import type { Drift } from '../contract/change.js';
 import type { ApplyStep } from '../contract/controller.js';
 import { OperatorError } from '../contract/error.js';
-import { APPLIED_HASH_ANNOTATION, SHARED_HASH_PREFIX } from '../contract/names.js';
+import { APPLIED_HASH_ANNOTATION, recordText, SHARED_HASH_PREFIX } from '../contract/names.js';
 import type { AnyObject } from '../contract/object.js';
 import { mostPause } from './api-error.js';
 import type { Clock } from './clock.js';
@@ -29,7 +29,10 @@ export function taskOf(step: ApplyStep, reader: StoreReader): Task {
   const hashName = owner ? APPLIED_HASH_ANNOTATION : SHARED_HASH_PREFIX + fieldManager;
   const { metadata } = object;
   const bookkeeping = {
-    annotations: { ...metadata.annotations, [hashName]: hash },
+    annotations: {
+      ...metadata.annotations,
+      [hashName]: recordText({ hash, ...(owner && { owner: owner.uid }) }),
+    },
     ...(owner && { ownerReferences: [...(metadata.ownerReferences ?? []), owner] }),
   };
   return {
@@ -98,7 +101,10 @@ export class LastApplies {
     return isSameApply(this.exceptions.get(objectId)?.get(manager), now);
   }
 
-  /** Reports whether this intent was the last that this process applied to the object, as far as is remembered. */
+  /**
+   * Reports whether this intent was the last that this process applied to the object, as far as is remembered. Another process
+   * may have applied something else since.
+   */
   wasLast(uid: string | undefined, manager: string, hash: string): boolean {
     return this.latest.get(`${String(uid)} ${manager}`)?.hash === hash;
   }

@@ -5,7 +5,7 @@ import type { ApplyStep, DriftMode } from '../contract/controller.js';
 import { messageOf, OperatorError } from '../contract/error.js';
 import { isMadeFor, makeValue } from '../contract/generated.js';
 import type { GeneratedValues } from '../contract/generated.js';
-import { GENERATED_ANNOTATION } from '../contract/names.js';
+import { ADOPT_BY_ANNOTATION, GENERATED_ANNOTATION, hashOf } from '../contract/names.js';
 import type { AnyObject, ObjectRef } from '../contract/object.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { Api, Applied } from './api.js';
@@ -148,14 +148,14 @@ export class Applier {
       checkNotTerminating(known.object);
       if (this.isCurrent(task, known)) return this.leaveAsIs(task, known);
       const mode = step.drift ?? this.props.drift ?? 'correct';
-      const isLeft = owner && mode !== 'correct' && this.isCorrection(task, known, false);
+      const isLeft = owner && mode !== 'correct' && isDrift(task, known, false);
       // An orphan is no drift: until it is taken back, it isn't a child.
       if (isLeft && controllerOf(known.object)) return this.leave(task, known, mode);
     }
     const refusal = this.refusals.find(applyId(task), refusedOf(task, known));
     if (refusal) throw refusal;
     if (!known && owner) await this.ownership.checkOwner(task, owner);
-    if (known && this.isCorrection(task, known)) this.fights.checkPause(known.object, task.hash);
+    if (known && this.isRepeated(task, known)) this.fights.checkPause(known.object, task.hash);
     return this.send(task, known);
   }
 
@@ -205,7 +205,7 @@ export class Applier {
   /** Reports whether the live object still matches the last apply, which was of the same intent. */
   private isCurrent(task: Task, { object, owned }: Entry): boolean {
     const { step, store, intent, hash, hashName } = task;
-    if (object.metadata.annotations?.[hashName] !== hash) return false;
+    if (hashOf(object, hashName) !== hash) return false;
     const applied = { hash, uid: object.metadata.uid, owned: owned.get(ownerKey(step.fieldManager)) };
     return this.props.lastApplies.isCurrent(task.objectId, step.fieldManager, applied, () =>
       store.paths.expected(intent, applied.owned),
@@ -274,16 +274,17 @@ export class Applier {
     if (task.step.owner && !known && !created)
       await this.ownership.giveBackIfOthersCreated(task, object, task.step.owner);
     const same = object.metadata.resourceVersion === known?.object.metadata.resourceVersion;
-    const isCorrection = known && this.isCorrection(task, known);
+    const isCorrection = known && isDrift(task, known);
+    const isRepeated = known && this.isRepeated(task, known);
     this.rememberApply(task, object);
     this.refusals.forget(applyId(task));
     metrics.applies.inc({ controller, outcome: created ? 'created' : same ? 'unchanged' : 'changed' });
     if (created) return { action: 'created' };
     if (same) return { action: 'unchanged' };
-    const drift = isCorrection ? this.correct(task, known, object) : undefined;
+    const drift = isRepeated ? this.correct(task, known, object) : undefined;
     const after = task.store.get(task.key);
     if (after) await this.freeOfLeftovers(task, after, object);
-    return drift ? { action: 'corrected', drift } : { action: 'configured' };
+    return isCorrection && drift ? { action: 'corrected', drift } : { action: 'configured' };
   }
 
   /** Sends one apply, and a second one where the first failed for what is recorded about owners. */
@@ -296,10 +297,12 @@ export class Applier {
       force: step.owner !== undefined && known !== undefined,
     };
     const type = reader.resourceType(intent);
-    const send = async (): Promise<Applied> =>
-      store.write(task.key, reader.writer, async () => this.props.api.apply(type, body, options));
+    const send = async (content = body): Promise<Applied> =>
+      store.write(task.key, reader.writer, async () => this.props.api.apply(type, content, options));
     try {
-      return await (isAdopted(task, known) ? this.adopt(task, send) : send());
+      // Taken with the object and then dropped, the offer doesn't outlive the adoption.
+      if (isAdopted(task, known)) await this.adopt(task, async () => send(withOfferTaken(body)));
+      return await send();
     } catch (error) {
       if (!step.owner || !known || !(await this.repair(step, error, reader))) throw error;
       return send();
@@ -348,7 +351,7 @@ export class Applier {
   private rememberApply({ step, store, intent, hash, objectId: id }: Task, object: AnyObject): void {
     const owned = store.ownedOf(object).get(ownerKey(step.fieldManager));
     const applied: LastApply = { hash, uid: object.metadata.uid, owned };
-    const expected = store.paths.expected(intent, owned);
+    const expected = store.paths.expectedAfter(object, step.fieldManager, intent, owned);
     this.props.lastApplies.remember(id, step.fieldManager, applied, expected);
   }
 
@@ -361,17 +364,13 @@ export class Applier {
   }
 
   /**
-   * Reports whether an apply corrects what others have done: the intent is the one that was applied last, by the hash on the
-   * object or, where another process of ours has put its own there, by what this process remembers. A writer that removes
-   * the hash leaves our other fields.
-   * @param isBareOurs an object of which we own fields, and that has lost the hash, counts too
+   * Reports whether an apply repeats the last one of this process: it corrects drift, or another process of ours has applied
+   * something else meanwhile. The second is no drift, as where an edit returns to what was there before that process led; but
+   * two that lead at once would go on for ever.
    */
-  private isCorrection({ hash, hashName, step }: Task, { object, owned }: Entry, isBareOurs = true): boolean {
-    const { annotations, uid } = object.metadata;
-    const last = annotations?.[hashName];
-    const isBare = last === undefined && owned.has(ownerKey(step.fieldManager));
-    if (last === hash || (isBareOurs && isBare)) return true;
-    return this.props.lastApplies.wasLast(uid, step.fieldManager, hash);
+  private isRepeated(task: Task, known: Entry): boolean {
+    const { uid } = known.object.metadata;
+    return isDrift(task, known) || this.props.lastApplies.wasLast(uid, task.step.fieldManager, task.hash);
   }
 
   /** Deletes and creates an object in which an immutable field has to change, once a dry run of the new one was accepted. */
@@ -400,8 +399,7 @@ export class Applier {
     if (error instanceof ApiError && (error.code === 409 || error.wrongUid || isTaken)) {
       try {
         const live = await refresh(this.props.api, step.object, reader);
-        if (live && step.owner && !isOrphan(live, step.owner, step.fieldManager))
-          checkOwnership(live, step.owner);
+        if (live && step.owner && !isOrphan(live, step)) checkOwnership(live, step.owner);
       } catch (conflict) {
         return classify(conflict, what);
       }
@@ -486,7 +484,7 @@ export class Applier {
     }
     const live = await refresh(api, step.object, reader);
     if (!live) throw changedMeanwhile(step.object);
-    if (step.owner && !isOrphan(live, step.owner, step.fieldManager)) checkOwnership(live, step.owner);
+    if (step.owner && !isOrphan(live, step)) checkOwnership(live, step.owner);
     checkNotTerminating(live);
     const body = lacking(live, task, values);
     if (!body) return 'unchanged';
@@ -624,11 +622,25 @@ function lacking(
   const isLabelled = wantedLabels.every(([label, text]) => labels[label] === text);
   if (names.length === 0 && isOwned && isLabelled && was !== undefined) return undefined;
   const owners = [...ownerReferences, ...(isOwned || !step.owner ? [] : [step.owner])];
-  const annotations = { ...intent.metadata.annotations, [GENERATED_ANNOTATION]: wanted || (was ?? '') };
+  const annotations = {
+    ...intent.metadata.annotations,
+    ...(isHandedOver(live, step.owner) && { [ADOPT_BY_ANNOTATION]: null }),
+    [GENERATED_ANNOTATION]: wanted || (was ?? ''),
+  };
   const changes = { labels: intent.metadata.labels, annotations, ownerReferences: owners };
   // Refused with a conflict where it has changed since.
   const identity = { namespace, name, uid, resourceVersion };
   return { names, patch: { apiVersion, kind, metadata: { ...identity, ...changes } } };
+}
+
+/**
+ * Reports whether an object differs from what was applied to it last: the intent is that of the hash on the object. A writer
+ * that removes the hash leaves our other fields.
+ * @param isBareOurs an object of which we own fields, and that has lost the hash, counts too
+ */
+function isDrift({ hash, hashName, step }: Task, { object, owned }: Entry, isBareOurs = true): boolean {
+  const last = hashOf(object, hashName);
+  return last === hash || (isBareOurs && last === undefined && owned.has(ownerKey(step.fieldManager)));
 }
 
 function applyId({ step, objectId: id }: Task): string {
@@ -641,7 +653,12 @@ function refusedOf(task: Task, known: Entry | undefined): Refused {
 }
 
 function isAdopted({ step: { owner } }: Task, known: Entry | undefined): boolean {
-  return owner !== undefined && known !== undefined && isHandedOver(known.object, owner);
+  return known !== undefined && isHandedOver(known.object, owner);
+}
+
+function withOfferTaken(intent: AnyObject): AnyObject {
+  const annotations = { ...intent.metadata.annotations, [ADOPT_BY_ANNOTATION]: '' };
+  return { ...intent, metadata: { ...intent.metadata, annotations } };
 }
 
 /** Reports whether a failure leads to deleting the object, and creating it again. */

@@ -28,6 +28,7 @@ import {
   isHeld,
   isLegacy,
   managedFieldsOf,
+  ownerKey,
   sharedWith,
   withWalkableFields,
 } from './managed-fields.js';
@@ -52,6 +53,8 @@ export interface Entry {
 export interface Writer {
   /** Identity of the controller. */
   readonly controller: unknown;
+  /** Whether its writes are dry runs: nothing was stored, so no answer is kept. @default false */
+  readonly isDry?: boolean;
   /** @default - none */
   readonly key?: string;
 }
@@ -137,9 +140,13 @@ export class Store {
     return Array.from(this.entries.values(), ({ object }) => object);
   }
 
-  /** Objects that the owner with this UID controls. */
-  controlledBy(ownerUid: string): AnyObject[] {
-    return this.controllers.keysOf(ownerUid).flatMap((key) => this.entries.get(key)?.object ?? []);
+  /** Objects that the owner with this UID controls; with a field manager, only those that it has applied. */
+  controlledBy(ownerUid: string, fieldManager?: string): AnyObject[] {
+    return this.controllers.keysOf(ownerUid).flatMap((key) => {
+      const entry = this.entries.get(key);
+      const isOurs = fieldManager === undefined || entry?.owned.has(ownerKey(fieldManager));
+      return entry && isOurs ? entry.object : [];
+    });
   }
 
   /** Reports whether a watch delivers changes of the namespace, or of the cluster, right now. */
@@ -302,6 +309,7 @@ export class Store {
     let answer: T;
     try {
       answer = await send();
+      if (writer.isDry) return answer;
       this.written(answer.object);
     } finally {
       writers.delete(writer);
@@ -574,6 +582,11 @@ export class StoreReader implements SweepReader {
     return new StoreReader(this.byType, this.known, { controller: this.writer.controller, key });
   }
 
+  /** The same, where what is written are dry runs. */
+  forDryRuns(): StoreReader {
+    return new StoreReader(this.byType, this.known, { ...this.writer, isDry: true }, this.finder);
+  }
+
   /** The same, for a plan that looks up objects. */
   withFinder(finder: Finder): StoreReader {
     return new StoreReader(this.byType, this.known, this.writer, finder);
@@ -587,8 +600,8 @@ export class StoreReader implements SweepReader {
     return this.watched(type).watchOfKey(key).store.get(key)?.object;
   }
 
-  controlledBy(type: TypeRef, ownerUid: string): readonly AnyObject[] {
-    return this.watched(type).flatMap(({ store }) => store.controlledBy(ownerUid));
+  controlledBy(type: TypeRef, ownerUid: string, fieldManager?: string): readonly AnyObject[] {
+    return this.watched(type).flatMap(({ store }) => store.controlledBy(ownerUid, fieldManager));
   }
 
   mappedTo(type: TypeRef, key: string): readonly AnyObject[] {

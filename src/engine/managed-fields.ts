@@ -1,7 +1,12 @@
 import { hash } from 'node:crypto';
 import { canonicalJson, isTooDeep, sorted } from '../contract/object.js';
 import type { Drift } from '../contract/change.js';
-import { APPLIED_HASH_ANNOTATION, holderFor, isHashAnnotation } from '../contract/names.js';
+import {
+  APPLIED_HASH_ANNOTATION,
+  holderFor,
+  isHashAnnotation,
+  statusFieldManager,
+} from '../contract/names.js';
 import type { AnyObject } from '../contract/object.js';
 
 /**
@@ -177,6 +182,10 @@ export function ownerKey(manager: string, subresource?: string): string {
 class Shape {
   /** A `struct` is merged by fields, a `map-list` by the keys of its items, a `set` by their values. */
   kind: 'unknown' | 'atomic' | 'struct' | 'map-list' | 'set' = 'unknown';
+  /** Whether an answer to an apply of ours has shown it: then nothing that is recorded on other objects counts. */
+  isSure = false;
+  /** By how many entries it leads over those that show something else: one that was forged counts as one. */
+  lead = 0;
   keys: readonly string[] = [];
   /** Defaults of the schema for keys that an item is applied without. */
   readonly defaults = new Map<string, unknown>();
@@ -188,6 +197,14 @@ class Shape {
   }
 }
 
+/** One walk over an entry. */
+interface Reading {
+  /** Writer of the entry: one of our managers on an object of ours, as listed or in the answer to our apply; or another one. */
+  readonly of: 'ours' | 'answer' | 'others';
+  /** Paths of leaves from here on: of ours those with nothing in them, of others those that are owned as a whole. */
+  readonly leaves: string[];
+}
+
 /** No name of a field. */
 const ITEM = '[]';
 const UNKNOWN: Shape = new Shape();
@@ -195,8 +212,9 @@ const UNKNOWN: Shape = new Shape();
 /**
  * Digests of owned paths: of what the server recorded, and of what it would record for an intent. The second takes to
  * know which lists are merged by which keys. That isn't in the object, but in every recorded entry of the same type, so
- * it is learned from those. What hasn't been learned yet gives a digest that matches nothing, hence one apply, whose
- * answer teaches it.
+ * it is learned from those of our managers on objects of ours. What hasn't been learned yet gives a digest that matches nothing,
+ * hence one apply, whose answer teaches it: that counts over what is recorded on other objects, since their writers may record
+ * anything.
  *
  * **Caveats.** Names in a map of objects are paths too, and there is no end of them; so no more is learned after 10,000
  * paths. What hasn't been learned by then costs one apply per object and intent after each start.
@@ -216,17 +234,29 @@ export class FieldPaths {
     return this.known;
   }
 
-  /** Returns the digests of all applied entries; learns from each, and from those of other writers. */
+  /**
+   * Returns the digests of all applied entries; learns from those of ours. Beside them stands which lists and maps other writers
+   * own as a whole: one that we have applied empty, and that is filled now, isn't in our entry any more.
+   */
   owned(object: AnyObject): OwnedPaths {
     const digests = new Map<string, string>();
-    for (const { manager, operation, subresource, fieldsV1 } of managedFieldsOf(object)) {
+    const ours: string[] = [];
+    const filled: string[] = [];
+    for (const entry of managedFieldsOf(object)) {
+      const { manager, operation, subresource, fieldsV1 } = entry;
       if (!manager || !fieldsV1 || (operation !== 'Apply' && subresource)) continue;
-      if (!subresource) this.hasPlainStatus ||= 'f:status' in fieldsV1;
-      const bare: string[] = [];
-      const canonical = this.recorded(fieldsV1, this.root, object, bare);
-      if (operation === 'Apply')
-        digests.set(ownerKey(manager, subresource), digest(canonical) + bare.map(mark).join(''));
+      const isOurs = operation === 'Apply' && isOwnEntry(object, entry);
+      if (isOurs && !subresource) this.hasPlainStatus ||= 'f:status' in fieldsV1;
+      const reading: Reading = { of: isOurs ? 'ours' : 'others', leaves: [] };
+      const canonical = this.recorded(fieldsV1, isOurs ? this.root : UNKNOWN, object, reading);
+      const key = ownerKey(manager, subresource);
+      const bare = isOurs ? reading.leaves : [];
+      if (operation === 'Apply') digests.set(key, digest(canonical) + bare.map((at) => mark(at)).join(''));
+      if (isOurs && !subresource) ours.push(key);
+      else if (!subresource) filled.push(...reading.leaves.map((at) => mark(at, FILLED)));
     }
+    if (filled.length > 0)
+      for (const key of ours) digests.set(key, (digests.get(key) ?? '') + filled.join(''));
     const id = [...digests].flat().join();
     const known = this.shared.get(id);
     if (known) return known;
@@ -246,6 +276,27 @@ export class FieldPaths {
     const marks = owned.slice(DIGEST_LENGTH);
     const applied = subresource || this.hasPlainStatus ? { ...rest, status } : rest;
     return digest(this.intended(applied, this.root, marks, []) ?? LEAF) + marks;
+  }
+
+  /**
+   * Returns the digest that our entry has to have from now on, after an apply of exactly this. Where the API server recorded
+   * something else, it learns from that first.
+   * @param answer object that the apply returned
+   */
+  expectedAfter(
+    answer: AnyObject,
+    manager: string,
+    intent: object,
+    owned = '',
+    subresource?: 'status',
+  ): string {
+    const expected = this.expected(intent, owned, subresource);
+    if (expected === owned) return expected;
+    const entry = managedFieldsOf(answer).find(
+      (one) => one.manager === manager && one.operation === 'Apply' && one.subresource === subresource,
+    );
+    this.recorded(entry?.fieldsV1 ?? {}, this.root, answer, { of: 'answer', leaves: [] });
+    return this.expected(intent, owned, subresource);
   }
 
   /**
@@ -278,27 +329,27 @@ export class FieldPaths {
   /**
    * Returns an entry in canonical form: keys sorted, list keys spelled as here, without the marks for the items themselves.
    * @param live what the object has there
-   * @param bare receives the paths of leaves with nothing in them, from here on
    */
-  private recorded(fields: FieldsV1, shape: Shape, live: unknown, bare: string[]): string {
+  private recorded(fields: FieldsV1, shape: Shape, live: unknown, reading: Reading): string {
+    const { leaves } = reading;
     const segments: string[] = [];
     let items: Map<string, unknown> | undefined;
     for (const segment of Object.keys(fields)) {
       const child = fields[segment];
       if (segment === '.' || !child) continue;
       const value = segment.slice(2);
-      const earlier = bare.length;
+      const earlier = leaves.length;
       let canonical = segment;
       let inside: unknown;
       let next: Shape;
       if (segment.startsWith('f:')) {
-        learn(shape, 'struct');
+        learn(shape, 'struct', reading);
         inside = memberOf(live, value);
-        next = isLeaf(child) ? this.leaf(shape, value, inside, bare) : this.below(shape, value);
+        next = isLeaf(child) ? this.leaf(shape, value, inside, reading) : this.below(shape, value);
       } else {
         const key: unknown = JSON.parse(value);
         const names = isContainer(key) ? Object.keys(key) : [];
-        learn(shape, segment.startsWith('k:') ? 'map-list' : 'set', names);
+        learn(shape, segment.startsWith('k:') ? 'map-list' : 'set', reading, names);
         canonical = segment.slice(0, 2) + appliedKey(key, child, shape);
         if (Array.isArray(live) && names.length > 0) {
           items ??= new Map(live.map((item) => [listKey(item, names), item]));
@@ -306,15 +357,15 @@ export class FieldPaths {
         }
         next = this.below(shape, ITEM);
       }
-      segments.push(canonical + this.recorded(child, next, inside, bare));
-      for (let n = earlier; n < bare.length; n++) bare[n] = `/${canonical}${String(bare[n])}`;
+      segments.push(canonical + this.recorded(child, next, inside, reading));
+      for (let n = earlier; n < leaves.length; n++) leaves[n] = `/${canonical}${String(leaves[n])}`;
     }
     return node(segments);
   }
 
   private below(shape: Shape, name: string): Shape {
     const known = shape.below.get(name);
-    if (known || this.known >= SHAPES_LIMIT) return known ?? UNKNOWN;
+    if (known || shape === UNKNOWN || this.known >= SHAPES_LIMIT) return known ?? UNKNOWN;
     const made = new Shape();
     shape.below.set(name, made);
     this.known++;
@@ -322,12 +373,12 @@ export class FieldPaths {
   }
 
   /** A leaf with something in it is owned as a whole; one with nothing in it may be anything. Of single values there is no end. */
-  private leaf(shape: Shape, name: string, live: unknown, bare: string[]): Shape {
+  private leaf(shape: Shape, name: string, live: unknown, reading: Reading): Shape {
     const isEmpty = isContainer(live) ? Object.keys(live).length === 0 : live === undefined || live === null;
-    if (isEmpty) bare.push('');
+    if (reading.of === 'others' ? !isEmpty && isContainer(live) : isEmpty) reading.leaves.push('');
     if (!Array.isArray(live) && (isEmpty || !isContainer(live))) return UNKNOWN;
     const next = this.below(shape, name);
-    if (next.kind === 'unknown') learn(next, 'atomic');
+    learn(next, 'atomic', reading);
     return next;
   }
 
@@ -338,7 +389,8 @@ export class FieldPaths {
   private intended(value: unknown, shape: Shape, marks: string, at: string[]): string | undefined {
     if (shape.isWhole) {
       const isSure = shape.kind === 'atomic' || this.known >= SHAPES_LIMIT || !vanishes(value);
-      return isSure || marks.includes(mark(`/${at.join('/')}`)) ? LEAF : undefined;
+      const isMarked = (sort?: string): boolean => marks.includes(mark(`/${at.join('/')}`, sort));
+      return isSure || isMarked() || isMarked(FILLED) ? LEAF : undefined;
     }
     const segments: string[] = [];
     if (Array.isArray(value)) {
@@ -369,13 +421,30 @@ export class FieldPaths {
 }
 
 /**
- * A leaf that was applied as `{}` or `null`, and that others have put something in, isn't owned as a whole.
+ * Counts what an entry shows of a list or map; what most of them show is taken to be so.
  * @param keys of a `map-list`
+ * @see https://www.cs.utexas.edu/~moore/best-ideas/mjrty/ the majority vote
  */
-function learn(shape: Shape, kind: Shape['kind'], keys: readonly string[] = []): void {
-  if (shape === UNKNOWN || shape.kind === kind || !(shape.isWhole || kind === 'map-list')) return;
+function learn(shape: Shape, kind: Shape['kind'], { of }: Reading, keys: readonly string[] = []): void {
+  const isAnswer = of === 'answer';
+  if (shape === UNKNOWN || (shape.isSure && !isAnswer)) return;
+  shape.isSure ||= isAnswer;
+  const isKnown = shape.kind === kind && keys.every((name, index) => shape.keys[index] === name);
+  shape.lead += isKnown ? 1 : -1;
+  if (isKnown || (shape.lead >= 0 && !isAnswer)) return;
   shape.kind = kind;
   shape.keys = keys;
+  shape.lead = 1;
+}
+
+/** Reports whether an entry is one of ours: it holds our record of what was applied, or is the status of a custom resource. */
+function isOwnEntry(
+  { kind }: AnyObject,
+  { manager = '', subresource, fieldsV1 }: ManagedFieldsEntry,
+): boolean {
+  if (subresource) return subresource === 'status' && manager === statusFieldManager(kind);
+  const annotations = Object.keys(fieldsV1?.['f:metadata']?.['f:annotations'] ?? {});
+  return annotations.some((segment) => isHashAnnotation(segment.slice(2)));
 }
 
 /**
@@ -437,9 +506,11 @@ function digest(canonical: string): string {
   return hash('sha1', canonical, 'base64').slice(0, DIGEST_LENGTH);
 }
 
-/** Appended to a digest: a leaf with nothing in it. */
-function mark(at: string): string {
-  return `.${hash('sha1', at, 'base64').slice(0, 8)}`;
+const FILLED = '!';
+
+/** Appended to a digest: a leaf of ours with nothing in it, or one of others with something. */
+function mark(at: string, sort = '.'): string {
+  return `${sort}${hash('sha1', at, 'base64').slice(0, 8)}`;
 }
 
 /** Drops what identifies an object, which is never owned. */

@@ -1,7 +1,6 @@
 import type { ApplyStep } from '../contract/controller.js';
 import { OperatorError } from '../contract/error.js';
-import { isGenerated } from '../contract/generated.js';
-import { ADOPT_BY_ANNOTATION, APPLIED_HASH_ANNOTATION, selectorLabels } from '../contract/names.js';
+import { ADOPT_BY_ANNOTATION, recordOf } from '../contract/names.js';
 import { controllerOf, describeRef, groupOf, objectId, objectKey, refOf } from '../contract/object.js';
 import type { AnyObject, OwnerReference } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
@@ -54,25 +53,27 @@ export function offerTo({ kind, name }: Pick<OwnerReference, 'kind' | 'name'>): 
 }
 
 /** Reports whether an object has no controller, and is handed over to this owner. */
-export function isHandedOver(object: AnyObject, owner: OwnerReference): boolean {
-  return !controllerOf(object) && object.metadata.annotations?.[ADOPT_BY_ANNOTATION] === offerTo(owner);
+export function isHandedOver(object: AnyObject, owner: OwnerReference | undefined): boolean {
+  return (
+    owner !== undefined &&
+    !controllerOf(object) &&
+    object.metadata.annotations?.[ADOPT_BY_ANNOTATION] === offerTo(owner)
+  );
 }
 
 /**
- * Reports whether an object without a controller was made for an owner of this very name: the owner reference was lost, or
- * the owner was deleted with `--cascade=orphan`. A copy of such an object lacks the field manager.
+ * Reports whether an object without a controller lost the reference to this very owner: it was applied for its UID. One that was
+ * kept when its owner was deleted has to be handed over: a user who may create the custom resource need not have a right to it.
+ * @param isApplied whether our field manager has applied it; a copy of such an object lacks that
  */
-export function isOrphan(object: AnyObject, owner: OwnerReference, manager: string): boolean {
-  const { annotations = {}, labels = {} } = object.metadata;
-  return (
-    !controllerOf(object) &&
-    annotations[APPLIED_HASH_ANNOTATION] !== undefined &&
-    Object.entries(selectorLabels(owner, owner.name)).every(([name, value]) => labels[name] === value) &&
-    managedFieldsOf(object).some(
-      // Generated values aren't applied.
-      (entry) => isAppliedBy(manager, entry) || (isGenerated(object) && entry.manager === manager),
-    )
-  );
+export function isOrphan(
+  object: AnyObject,
+  { owner, fieldManager, generate }: ApplyStep,
+  isApplied = managedFieldsOf(object).some((entry) => isAppliedBy(fieldManager, entry)),
+): boolean {
+  // Generated values aren't applied.
+  const isOurs = isApplied || generate !== undefined;
+  return !controllerOf(object) && owner !== undefined && isOurs && recordOf(object)?.owner === owner.uid;
 }
 
 /**
@@ -239,18 +240,14 @@ export class Ownership {
   }
 
   /**
-   * Returns an object that exists, where the owner may write it. An orphan is read: no cache keeps its labels.
+   * Returns an object that exists, where the owner may write it.
    * @throws as `checkOwnership` and `collect`
    */
   async admit(task: Task, before: Entry, owner: OwnerReference): Promise<Entry | undefined> {
     const known = await this.collect(task, before, owner);
     if (!known) return undefined;
-    const { step, reader } = task;
-    if (!controllerOf(known.object) && known.owned.has(ownerKey(step.fieldManager))) {
-      const live = await refresh(this.api, step.object, reader);
-      if (!live || isOrphan(live, owner, step.fieldManager)) return task.store.get(task.key);
-    }
-    checkOwnership(known.object, owner);
+    const isApplied = known.owned.has(ownerKey(task.step.fieldManager));
+    if (!isOrphan(known.object, task.step, isApplied)) checkOwnership(known.object, owner);
     return known;
   }
 

@@ -107,7 +107,8 @@ export class StatusWriter {
     const type = reader.resourceType(body);
     const { object } = await store.write(key, reader.writer, async () => this.api.apply(type, body, options));
     const owned = store.ownedOf(object).get(ownerKey(fieldManager, 'status'));
-    const expected = store.paths.expected({ status: body.status }, owned, 'status');
+    const { status } = body;
+    const expected = store.paths.expectedAfter(object, fieldManager, { status }, owned, 'status');
     this.lastApplies.remember(objectId(body), fieldManager, { ...applied, owned }, expected);
   }
 }

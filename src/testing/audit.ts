@@ -2,10 +2,11 @@ import { messageOf, OperatorError } from '../contract/error.js';
 import type { Generated } from '../contract/generated.js';
 import { isGenerated } from '../contract/generated.js';
 import type { Rendered } from '../contract/kind.js';
-import { APPLIED_HASH_ANNOTATION, GENERATED_ANNOTATION } from '../contract/names.js';
+import { GENERATED_ANNOTATION, recordOf } from '../contract/names.js';
 import { contentHash, controllerOf, keyOf, objectId } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { waitOf } from '../contract/order.js';
+import { renderObserving } from '../contract/owned-children.js';
 import { keepStatus, observedOf } from '../contract/projections.js';
 import { groupKind } from '../contract/resource.js';
 import { APPLY } from '../engine/api.js';
@@ -61,7 +62,7 @@ export class WriteAudit {
 
   /** Returns which object is applied before those are ready that it depends on, judged by what there is now. */
   private async tooEarly(object: AnyObject): Promise<string | undefined> {
-    const { [APPLIED_HASH_ANNOTATION]: hash } = object.metadata.annotations ?? {};
+    const hash = recordOf(object)?.hash;
     const owner = controllerOf(object);
     if (hash === undefined || !owner) return undefined;
     const cr = await this.trial.stand.cluster.find<CustomResource>(this.trial.place(owner.name));
@@ -106,18 +107,21 @@ export async function renderingOf(trial: Trial, cr: CustomResource): Promise<Ren
   if (!('each' in kind.rendering)) return [];
   const { each } = kind.rendering;
   const live = await trial.list([...types, ...(each.references?.lookups ?? []).map(({ type }) => type)]);
-  const children = live.filter(
-    (object) => !isGenerated(object) && controllerOf(object)?.uid === cr.metadata.uid,
-  );
+  const controlled = live.filter((object) => controllerOf(object)?.uid === cr.metadata.uid);
   const { generated } = generatedOf(trial.stand, cr, live);
   const policy = context.policy === undefined ? undefined : { [kind.name]: context.policy };
-  return render(each, cr, {
+  const inputs = {
     ...offlineInputs(each, cr, { references: live, ...(policy && { policy }) }),
-    ...(each.observes && {
-      observed: observedOf(children.flatMap((child) => kept(trial.stand, child) ?? [])),
-    }),
     ...(generated && { generated }),
-  });
+  };
+  if (!each.observes) return render(each, cr, inputs);
+  const observable = { controlled, own: controlled.filter((object) => recordOf(object)) };
+  return renderObserving(cr, observable, (observed) =>
+    render(each, cr, {
+      ...inputs,
+      observed: observedOf(observed.flatMap((one) => kept(trial.stand, one) ?? [])),
+    }),
+  ).rendered;
 }
 
 /** Returns what a construct gets of the values that are generated for a custom resource, and the values. */

@@ -5,11 +5,12 @@ import {
   DRIFT_ANNOTATION,
   GENERATED_ANNOTATION,
   PAUSED_ANNOTATION,
+  recordOf,
   ROTATE_ANNOTATION,
 } from '../contract/names.js';
 import { isGenerated } from '../contract/generated.js';
 import type { RenderedKind } from '../contract/kind.js';
-import { contentHash, describeRef, objectId, refOf } from '../contract/object.js';
+import { contentHash, controllerOf, describeRef, objectId, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import { fieldAt } from '../engine/managed-fields.js';
@@ -122,10 +123,9 @@ async function madeOf(trial: Trial): Promise<readonly [expected: unknown, found:
   try {
     const objects = await renderingOf(trial, cr);
     const own = (await trial.objects()).filter((object) => !isGenerated(object));
-    const hashOf = ({ metadata }: AnyObject): unknown => metadata.annotations?.[APPLIED_HASH_ANNOTATION];
     return [
       Object.fromEntries(objects.map((object) => [objectId(object), contentHash(object)])),
-      Object.fromEntries(own.map((object) => [objectId(object), hashOf(object)])),
+      Object.fromEntries(own.map((object) => [objectId(object), recordOf(object)?.hash])),
     ];
   } catch (error) {
     if (!(error instanceof OperatorError)) throw error;
@@ -247,39 +247,48 @@ export async function control(stand: Stand): Promise<Outcome> {
   return { tried: `a pause, and drift that is left with and without a warning: ${drifted} fields`, failures };
 }
 
-/** Checks that objects without an owner are taken, and not replaced: at once if they are its own, and else once they are handed over. */
+/**
+ * Checks that objects without an owner are taken, and not replaced: at once if they have only lost the reference to it, and else
+ * once they are handed over, be they of others or kept when a namesake was deleted.
+ */
 export async function adoption(stand: Stand): Promise<Outcome> {
   const { cluster, kind, samples } = stand;
   if (!('each' in kind.rendering)) return TOGETHER;
-  const runs = samples.flatMap((sample) => [true, false].map((isOwn) => ({ sample, isOwn })));
+  const origins = ['unreferenced', 'kept', 'foreign'] as const;
+  const runs = samples.flatMap((sample) => origins.map((origin) => ({ sample, origin })));
   let count = 0;
-  const failures = await trialOfEach(stand, runs, async (trial, { sample, isOwn }) => {
+  const failures = await trialOfEach(stand, runs, async (trial, { sample, origin }) => {
     const expected = await undisturbed(stand, sample);
     await trial.startWith(sample);
     const left = await trial.objects();
-    const others = isOwn ? [] : left.filter((object) => !isGenerated(object));
-    const mark = async (annotations: object, more = {}): Promise<void> => {
-      for (const object of others)
-        await cluster.merge(trial.placeOf(object), { metadata: { annotations, ...more } });
+    const mark = async (metadata: object): Promise<void> => {
+      for (const object of left) await cluster.merge(trial.placeOf(object), { metadata });
     };
-    await trial.delete('Orphan');
-    await eventually(async () => {
-      if (await cluster.find(trial.place()))
-        throw new Error('deleted with its objects orphaned, it is still there');
-    });
-    if (!isOwn) trial.steps.push('make its objects look like those of others');
-    // Without field managers, nothing says who has made them.
-    await mark({ [APPLIED_HASH_ANNOTATION]: null }, { managedFields: [{}] });
-    await trial.create(sample);
-    await trial.settled();
-    if (!isOwn) {
-      const uids = others.map(({ metadata }) => metadata.uid);
-      const taken = (await trial.objects()).find(({ metadata }) => uids.includes(metadata.uid));
+    if (origin === 'unreferenced') {
+      trial.steps.push('take the owner reference off its objects');
+      await mark({ ownerReferences: null });
+    } else {
+      await trial.delete('Orphan');
+      await eventually(async () => {
+        if (await cluster.find(trial.place()))
+          throw new Error('deleted with its objects orphaned, it is still there');
+      });
+      if (origin === 'foreign') trial.steps.push('make its objects look like those of others');
+      // Without field managers, nothing says who has made them.
+      if (origin === 'foreign')
+        await mark({ annotations: { [APPLIED_HASH_ANNOTATION]: null }, managedFields: [{}] });
+      await trial.create(sample);
+      await trial.settled();
+      const uids = left.map(({ metadata }) => metadata.uid);
+      const taken = (await trial.objects()).find(
+        (object) => uids.includes(object.metadata.uid) && controllerOf(object),
+      );
       if (taken) throw new Error(`it takes ${describeRef(refOf(taken))}, which isn't handed over to it`);
       trial.steps.push('hand them over to it');
-      await mark({ [ADOPT_BY_ANNOTATION]: offerTo({ kind: kind.type.kind, name: trial.name }) });
+      const offer = offerTo({ kind: kind.type.kind, name: trial.name });
+      await mark({ annotations: { [ADOPT_BY_ANNOTATION]: offer } });
       await rolledOut(trial);
-      await mark({ [ADOPT_BY_ANNOTATION]: null });
+      await mark({ annotations: { [ADOPT_BY_ANNOTATION]: null } });
     }
     await becomes(trial, expected);
     const uids = (await trial.objects()).map(({ metadata }) => metadata.uid);
@@ -287,7 +296,7 @@ export async function adoption(stand: Stand): Promise<Outcome> {
     if (replaced) throw new Error(`it replaces ${describeRef(refOf(replaced))} instead of taking it`);
     count += left.length;
   });
-  return { tried: `${count} objects without an owner, its own and those of others`, failures };
+  return { tried: `${count} objects without an owner: its own, kept ones and those of others`, failures };
 }
 
 /** Changes a field of each object as another manager. Of what isn't rendered any more, it would stay with that one. */

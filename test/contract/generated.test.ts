@@ -50,7 +50,9 @@ function planned(resource: CustomResource, secret?: AnyObject, more: Partial<Own
   const watch = controller.watches.find(({ type }) => groupKind(type) === 'Secret')!;
   const kept = secret && watch.keep!(secret);
   const get = ({ kind }: { kind: string }) => (kind === 'Secret' ? kept : (resource as unknown as AnyObject));
-  const controlledBy = ({ kind }: { kind: string }) => (kind === 'Secret' && kept ? [kept] : []);
+  // No field manager applies it.
+  const controlledBy = ({ kind }: { kind: string }, _: string, manager?: string) =>
+    kind === 'Secret' && kept && manager === undefined ? [kept] : [];
   const rest = { mappedTo: () => [], find: () => ({}), clockSkewMilliseconds: undefined };
   return {
     watch,

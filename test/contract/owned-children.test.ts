@@ -22,6 +22,8 @@ const OWNER = {
   ...{ apiVersion: 'demo.io/v1', kind: 'Widget', name: 'web', uid: 'u' },
   ...{ controller: true, blockOwnerDeletion: true },
 };
+/** Of an object with our reference that another writer has made. */
+const PLANTED = { labels: { planted: 'yes' } };
 const GOING = { deletionTimestamp: '2026-01-01T00:00:00Z' };
 
 type Meta = Partial<AnyObject['metadata']> & { readonly managedFields?: object[] };
@@ -62,8 +64,13 @@ function readerOf({ children = [], related = [], ...given }: Given): Reader {
   return {
     get: (type, key) =>
       groupKind(type) === 'Widget.demo.io' && key === 'shop/web' ? (found as never) : undefined,
-    controlledBy: (type, uid) =>
-      children.filter((child) => uid === 'u' && groupKind(child) === groupKind(type)),
+    controlledBy: (type, uid, manager) =>
+      children.filter(
+        (child) =>
+          uid === 'u' &&
+          groupKind(child) === groupKind(type) &&
+          (manager === undefined || child.metadata.labels?.planted === undefined),
+      ),
     mappedTo: (type, key) => (type.kind === 'Pod' && key === 'shop/web' ? related : []),
     find: () => ({}),
     clockSkewMilliseconds: undefined,
@@ -137,6 +144,39 @@ describe('OwnedChildren, plans', () => {
     expect(plan.error).toBeUndefined();
   });
 
+  it('delete nothing that has their reference, and was not applied for them', () => {
+    const children = [WEB, object(SERVICE, 'planted', PLANTED), object(SECRET, 'former', PLANTED)];
+    expect(planned({ children }).delete).toEqual([]);
+  });
+
+  it('hand over no field of an object that was not applied for them', () => {
+    const given: unknown[] = [];
+    const handOver: OwnFunctions['handOver'] = ({ children }) => {
+      given.push(...children);
+      return [];
+    };
+    planned({ children: [WEB, object(SERVICE, 'planted', PLANTED)], handOver });
+    expect(given).toEqual([WEB]);
+  });
+
+  it('take no notice of an object for the status that the rendering does not name', () => {
+    const ready = { status: { conditions: [{ type: 'Available', status: 'True' }], readyReplicas: 1 } };
+    const seen: unknown[] = [];
+    const status: OwnFunctions['status'] = ({ children }) => {
+      seen.push(...children);
+      return {};
+    };
+    const children = [
+      object(DEPLOYMENT, 'web'),
+      { ...object(DEPLOYMENT, 'planted', PLANTED), ...ready },
+      { ...object(DEPLOYMENT, 'going', GOING), ...ready },
+    ];
+    const plan = planned({ children, status, render: () => [object(DEPLOYMENT, 'web')] });
+    statusOf(plan);
+    statusOf(plan, [{ ref: REF, action: 'configured' }]);
+    expect(seen).toEqual([children[0], children[0]]);
+  });
+
   it('recreate what the kind says, and nothing else', () => {
     const children = [SERVICE, { ...DEPLOYMENT, recreate: true }];
     const { apply } = planned({ kind: { children }, render: () => [WEB, object(DEPLOYMENT, 'web')] });
@@ -169,9 +209,11 @@ describe('OwnedChildren, plans', () => {
     const controlledBy = vi.spyOn(reader, 'controlledBy');
     const plan = controller(given).reconcile('shop/web', reader, NOW);
     statusOf(plan, [{ ref: REF, action: 'unchanged' }]);
-    expect(controlledBy.mock.calls.map(([type]) => type.kind)).toEqual(['Service', 'Deployment', 'Secret']);
+    const asked = controlledBy.mock.calls.map(([type, , manager]) => `${type.kind} ${manager ?? ''}`);
+    const own = ['Service widget-controller', 'Deployment widget-controller', 'Secret widget-controller'];
+    expect(asked).toEqual(['Service ', 'Deployment ', ...own]);
     statusOf(plan, [{ ref: REF, action: 'configured' }]);
-    expect(controlledBy).toHaveBeenCalledTimes(5);
+    expect(controlledBy).toHaveBeenCalledTimes(7);
   });
 
   it.each([
@@ -516,15 +558,56 @@ describe('OwnedChildren, a construct that observes its children', () => {
     one.reconcile('shop/web', readerOf({ children, cr: own }), now);
 
   it('gives it identity, generation and status, in a fixed order, and nothing to a kind that does not ask for it', () => {
-    const one = controller({ render, kind });
     const other = object(DEPLOYMENT, 'web', { uid: 'd' });
-    planOf(one, [service('192.0.2.1'), other]);
+    const both: Render = (...given) => [...render(...given), object(DEPLOYMENT, 'web')];
+    planOf(controller({ render: both, kind }), [service('192.0.2.1'), other]);
     expect(seen.at(-1)).toEqual([
       object(DEPLOYMENT, 'web'),
       { ...object(SERVICE, 'web', { generation: 2 }), status: ip('192.0.2.1') },
     ]);
     planOf(controller({ render }), [service('192.0.2.1')]);
     expect(seen.at(-1)).toBeUndefined();
+  });
+
+  /** Renders `old` for as long as it is there and `new` isn't ready, and always `new`. */
+  const replacing: Render = (_, __, inputs) => {
+    const has = (name: string, ready = false): boolean =>
+      inputs?.observed?.some((one) => one.metadata.name === name && (!ready || one.status)) === true;
+    const made = inputs?.observed?.map(({ metadata }) => metadata.name);
+    const current = { ...object(SERVICE, 'new'), made };
+    return has('old') && !has('new', true) ? [current, object(SERVICE, 'old')] : [current];
+  };
+  const namesOf = (plan: Plan) => plan.apply.map(({ object: { metadata } }) => metadata.name);
+  const madeOf = (plan: Plan) => plan.apply[0]?.object.made;
+
+  it('reads nothing that neither this rendering nor the last one names, also after a start', () => {
+    const planted = object(SERVICE, 'planted', PLANTED);
+    const forged = object(SERVICE, 'forged');
+    const one = controller({ render: replacing, kind });
+    expect(madeOf(planOf(one, [planted, forged]))).toEqual([]);
+    expect(madeOf(planOf(one, [planted, forged, object(SERVICE, 'new')]))).toEqual(['new']);
+    const restarted = controller({ render: replacing, kind });
+    expect(madeOf(planOf(restarted, [planted, forged, object(SERVICE, 'new')]))).toEqual(['new']);
+  });
+
+  it('reads what it renders only because it is there, also after a start, until it is not rendered any more', () => {
+    const children = [object(SERVICE, 'new'), object(SERVICE, 'old')];
+    const one = controller({ render: replacing, kind });
+    for (const plan of [planOf(one, children), planOf(one, children)]) {
+      expect(namesOf(plan)).toEqual(['new', 'old']);
+      expect(madeOf(plan)).toEqual(['new', 'old']);
+    }
+    const ready = [{ ...object(SERVICE, 'new'), status: {} }, object(SERVICE, 'old')];
+    const last = planOf(one, ready);
+    expect(namesOf(last)).toEqual(['new']);
+    expect(last.delete.map(({ object: { metadata } }) => metadata.name)).toEqual(['old']);
+    expect(madeOf(planOf(one, ready))).toEqual(['new']);
+  });
+
+  it('stalls a construct that renders an object only where it is not there', () => {
+    const swing: Render = (_, __, inputs) => (inputs?.observed?.length === 0 ? [WEB] : []);
+    const plan = planOf(controller({ render: swing, kind }), [service('192.0.2.1')]);
+    expect(plan).toMatchObject({ apply: [], delete: [], error: { reason: 'NeverSettles' } });
   });
 
   it('renders again when that differs, and at once where the plan itself has changed it', () => {

@@ -65,6 +65,31 @@ describe('Applier, drift', () => {
     });
   });
 
+  it.each(['correct', 'warn', 'ignore'] as const)(
+    'is no edit back to what this process applied before another one led, with drift: %s',
+    async (drift) => {
+      const setup = await settledSetup();
+      const other = newSetup(setup.server);
+      other.sync();
+      await other.apply(step(deployment(2)));
+      setup.sync();
+      expect(await setup.apply({ ...step(), drift })).toMatchObject({ action: 'configured' });
+      expect(setup.server.get(DEPLOYMENT, 'shop/web')?.spec).toMatchObject({ replicas: 1 });
+    },
+  );
+
+  it('is no edit that follows a restored backup', async () => {
+    const setup = await settledSetup();
+    const backup = setup.server.get(DEPLOYMENT, 'shop/web')!;
+    await setup.apply(step(deployment(2)));
+    setup.server.put(DEPLOYMENT, backup);
+    setup.sync();
+    expect(await setup.apply()).toMatchObject({ action: 'unchanged' });
+    expect(await setup.apply({ ...step(deployment(2)), drift: 'warn' })).toMatchObject({
+      action: 'configured',
+    });
+  });
+
   it('is no drift when our own intent has changed', async () => {
     const setup = await settledSetup();
     take(setup, 'kubectl-edit', [REPLICAS]);
@@ -129,6 +154,34 @@ describe('Applier, drift that is left', () => {
     const observer = new Observer({ ...own, transport: server, clock, controller: 'widget', drift: 'warn' });
     await observer.observe(plan({ apply: [step()], status: [status] }), reader);
     expect(lines.map(({ message }) => message)).toEqual([]);
+  });
+
+  it('is no edit that an observer sees, however often, and nothing of its dry run is kept', async () => {
+    const setup = await settledSetup();
+    const { reader, server, clock, metrics } = setup;
+    reader.store(WIDGET).observed(server.put(WIDGET, widget('web')));
+    const before = reader.store(DEPLOYMENT).get('shop/web');
+    const actions: string[] = [];
+    const status: StatusStep = {
+      ...{ target: widget('web'), fieldManager: STATUS_MANAGER },
+      status: (changes) => {
+        actions.push(...changes.map(({ action }) => action));
+        return undefined;
+      },
+    };
+    const lines: LogLine[] = [];
+    const own = { metrics, lastApplies: new LastApplies(), log: recordingLogger(lines) };
+    const observer = new Observer({ ...own, transport: server, clock, controller: 'widget', drift: 'warn' });
+    const other = step({ ...deployment(), metadata: { ...deployment().metadata, name: 'other' } });
+    for (let round = 0; round < 3; round++)
+      await observer.observe(plan({ apply: [step(deployment(2)), other], status: [status] }), reader);
+    expect(lines.map(({ message }) => message)).toEqual([
+      'Deployment shop/web would be changed',
+      'Deployment shop/other would be created',
+    ]);
+    expect(new Set(actions)).toEqual(new Set(['unchanged']));
+    expect(reader.store(DEPLOYMENT).get('shop/web')).toBe(before);
+    expect(reader.store(DEPLOYMENT).get('shop/other')).toBeUndefined();
   });
 
   it('gives way to an edit, also where the hash was removed, and to a deletion', async () => {

@@ -136,19 +136,27 @@ describe('Applier, where its own object is not known', () => {
 describe('an object without a controller', () => {
   const metadata = {
     ...deployment().metadata,
-    labels: { 'demo.example.com/widget': 'web' },
-    annotations: { 'reconstruct.kosmos.io/applied-hash': 'x' },
+    annotations: { 'reconstruct.kosmos.io/applied-hash': `x ${OWNER.uid}` },
     managedFields: [applied(MANAGER, { 'f:spec': {} })],
   };
   it.each([
-    ['of our own making is an orphan', {}, true],
+    ['that was applied for this owner is an orphan', {}, true],
     ['that has a controller is none', { ownerReferences: [ownedBy('other')] }, false],
-    ['of another name is none', { labels: { 'demo.example.com/widget': 'other' } }, false],
+    [
+      'that was applied for a namesake is none',
+      { annotations: { 'reconstruct.kosmos.io/applied-hash': 'x uid-earlier' } },
+      false,
+    ],
+    [
+      'that a release applied which recorded no owner is none',
+      { annotations: { 'reconstruct.kosmos.io/applied-hash': 'x' } },
+      false,
+    ],
     ['without our annotation is none', { annotations: {} }, false],
     ['that was copied is none', { managedFields: [updated(MANAGER, { 'f:spec': {} })] }, false],
   ])('%s', (_, change, expected) => {
     const object = { ...deployment(), metadata: { ...metadata, ...change } };
-    expect(isOrphan(object, OWNER, MANAGER)).toBe(expected);
+    expect(isOrphan(object, step())).toBe(expected);
   });
 });
 

@@ -26,7 +26,7 @@ describe('Applier', () => {
       name: 'web',
       labels: { app: 'web' },
       annotations: {
-        'reconstruct.kosmos.io/applied-hash': expect.stringMatching(/^[0-9a-f]{32}$/) as unknown,
+        'reconstruct.kosmos.io/applied-hash': expect.stringMatching(/^[0-9a-f]{32} uid-web$/) as unknown,
       },
       ownerReferences: [OWNER],
     });

@@ -80,9 +80,25 @@ function without(tree: object, [first = '', ...rest]: readonly string[]): object
   return rest.length === 0 ? others : { ...others, [first]: without(child, rest) };
 }
 
-function live(fields: object, manager = MANAGER): AnyObject {
-  return anObject(DEPLOYMENT, 'web', { managedFields: [applied(manager, fields, 'apps/v1')] });
+const RECORD = { 'f:annotations': { 'f:reconstruct.kosmos.io/applied-hash': {} } };
+
+/** An object that we have applied. */
+function live(fields: object, ...others: object[]): AnyObject {
+  return anObject(DEPLOYMENT, 'web', {
+    managedFields: [applied(MANAGER, recorded(fields), 'apps/v1'), ...others],
+  });
 }
+
+const recorded = (fields: object): object => {
+  const { 'f:metadata': metadata = {}, ...rest } = fields as Record<string, object>;
+  return { 'f:metadata': { ...RECORD, ...metadata }, ...rest };
+};
+
+/** An intent with the record that every apply carries. */
+const recording = (intent: object): object => {
+  const { metadata = {}, ...rest } = intent as Record<string, object>;
+  return { metadata: { annotations: { 'reconstruct.kosmos.io/applied-hash': 'h' }, ...metadata }, ...rest };
+};
 
 /** Of the paths alone, whatever the object has there. */
 function ownedDigest(paths: FieldPaths, object: AnyObject, owner = MANAGER): string | undefined {
@@ -120,7 +136,7 @@ describe('FieldPaths', () => {
         'f:type': {},
       },
     };
-    expect(ownedDigest(paths, live(fields))).toBe(paths.expected({ ...service, spec }));
+    expect(ownedDigest(paths, live(fields))).toBe(paths.expected(recording({ ...service, spec })));
   });
 
   it.each([
@@ -156,9 +172,10 @@ describe('FieldPaths', () => {
     const fields = { 'f:spec': { 'f:ports': { 'k:{"port":80,"protocol":"TCP"}': port } } };
     const owned = ownedDigest(paths, live(fields));
     const intent = { name: 'http', port: 80, targetPort: 8080 };
-    expect(paths.expected({ spec: { ports: [intent] } })).toBe(owned);
-    expect(paths.expected({ spec: { ports: [{ ...intent, protocol: 'UDP' }] } })).not.toBe(owned);
-    expect(paths.expected({ spec: { ports: [{ ...intent, port: 81 }] } })).not.toBe(owned);
+    const expected = (port: object): string => paths.expected(recording({ spec: { ports: [port] } }));
+    expect(expected(intent)).toBe(owned);
+    expect(expected({ ...intent, protocol: 'UDP' })).not.toBe(owned);
+    expect(expected({ ...intent, port: 81 })).not.toBe(owned);
   });
 
   it('expects nothing of an empty list that is merged by items, and the list where it is owned as a whole', () => {
@@ -168,7 +185,8 @@ describe('FieldPaths', () => {
     const fields = (container: object): object => ({
       'f:spec': { 'f:containers': { 'k:{"name":"web"}': container } },
     });
-    const intent = (container: object): object => ({ spec: { containers: [{ name: 'web', ...container }] } });
+    const intent = (container: object): object =>
+      recording({ spec: { containers: [{ name: 'web', ...container }] } });
     const of = (container: object): string => paths.owned(live(fields(container))).get(MANAGER)!;
     const owned = of(web);
     const nulled = of({ ...web, 'f:env': {} });
@@ -179,18 +197,84 @@ describe('FieldPaths', () => {
     expect(paths.expected(intent({ args: ['-a'], env: [{ name: 'A' }] }), owned)).not.toBe(owned);
   });
 
+  const byOthers = (fields: object, operation = 'Update'): object => ({
+    ...applied('other', fields, 'apps/v1'),
+    operation,
+  });
+  const keyedByImage = (name: string): object => ({
+    'f:spec': {
+      'f:template': { 'f:spec': { 'f:containers': { [`k:{"image":"${name}"}`]: { 'f:image': {} } } } },
+    },
+  });
+
+  it.each([
+    ['updating', byOthers(keyedByImage('x'))],
+    ['applying', byOthers(keyedByImage('x'), 'Apply')],
+    ['writing an empty list', byOthers({ 'f:spec': { 'f:template': { 'f:spec': { 'f:containers': {} } } } })],
+  ])('learns nothing from what others record, %s', (_, entry) => {
+    const paths = new FieldPaths();
+    paths.owned(anObject(DEPLOYMENT, 'other', { managedFields: [entry] }));
+    const owned = ownedDigest(paths, live(DEPLOYMENT_FIELDS, entry));
+    expect(paths.expected(deployment())).toBe(owned);
+  });
+
+  it('believes most objects, and not the one whose record was forged, in whichever order they come', () => {
+    const forged = anObject(DEPLOYMENT, 'forged', {
+      managedFields: [applied(MANAGER, recorded(keyedByImage('x')))],
+    });
+    for (const objects of [
+      [forged, live(DEPLOYMENT_FIELDS), live(DEPLOYMENT_FIELDS)],
+      [live(DEPLOYMENT_FIELDS), live(DEPLOYMENT_FIELDS), forged],
+    ]) {
+      const paths = new FieldPaths();
+      for (const object of objects) paths.owned(object);
+      expect(paths.expected(deployment())).toBe(ownedDigest(paths, live(DEPLOYMENT_FIELDS)));
+    }
+  });
+
+  it('believes the answer to an apply of ours more than what stands on objects, whoever has forged it', () => {
+    const paths = new FieldPaths();
+    const forged = anObject(DEPLOYMENT, 'forged', {
+      managedFields: [applied(MANAGER, recorded(keyedByImage('x')))],
+    });
+    const answer = live(DEPLOYMENT_FIELDS);
+    const owned = ownedDigest(paths, answer);
+    for (let count = 0; count < 3; count++) paths.owned(forged);
+    expect(paths.expected(deployment())).not.toBe(owned);
+    expect(paths.expectedAfter(answer, MANAGER, deployment(), owned)).toBe(owned);
+    paths.owned(forged);
+    expect(paths.expected(deployment())).toBe(owned);
+  });
+
+  it('sees that a list that was applied empty, and is owned as a whole, was filled', () => {
+    const paths = new FieldPaths();
+    const fields = (container: object): object => ({
+      'f:spec': { 'f:containers': { 'k:{"name":"web"}': { '.': {}, 'f:name': {}, ...container } } },
+    });
+    const intent = recording({ spec: { containers: [{ name: 'web', args: [] }] } });
+    const of = (object: AnyObject): string => paths.owned(object).get(MANAGER)!;
+    const asApplied = of(live(fields({ 'f:args': {} })));
+    expect(paths.expected(intent, asApplied)).toBe(asApplied);
+    const filled = {
+      ...live(fields({}), byOthers(fields({ 'f:args': {} }))),
+      spec: { containers: [{ name: 'web', args: ['-v'] }] },
+    };
+    const taken = of(filled);
+    expect(paths.expected(intent, taken)).not.toBe(taken);
+  });
+
   it('does not learn without end from names that another writer makes up', () => {
     const paths = new FieldPaths();
     const routes = (n: number) => ({ [`r${n}`]: { port: n } });
     const entry = (n: number) => ({ 'f:spec': { 'f:routes': { [`f:r${n}`]: { 'f:port': {} } } } });
     const owned = (n: number) => {
-      const managedFields = [applied(MANAGER, entry(n))];
+      const managedFields = [applied(MANAGER, recorded(entry(n)))];
       return paths
         .owned({ ...anObject(WIDGET, 'web'), metadata: { name: 'web', managedFields } as never })
         .get(ownerKey(MANAGER))!
         .slice(0, 16);
     };
-    const expected = (n: number) => paths.expected({ spec: { routes: routes(n) } });
+    const expected = (n: number) => paths.expected(recording({ spec: { routes: routes(n) } }));
     owned(0);
     for (let n = 1; n < 20_000; n++) owned(n);
     expect(paths.size).toBeLessThanOrEqual(10_000);

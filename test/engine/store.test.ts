@@ -156,6 +156,20 @@ describe('Store', () => {
     expect(replace(store, '1000', [configMap('a', '5'), configMap('b', '10')])).toBe(true);
   });
 
+  it('tells what a field manager has applied from what only has the reference', () => {
+    const { store } = newStore();
+    const ownerReferences = [ownedBy('x')];
+    const made = { ownerReferences, managedFields: [applied(MANAGER, { 'f:data': {} })] };
+    store.observed(configMap('own', '1', made));
+    store.observed(configMap('planted', '2', { ownerReferences, managedFields: [applied('kubectl', {})] }));
+    const updated = { ...applied(MANAGER, { 'f:data': {} }), operation: 'Update' };
+    store.observed(configMap('updated', '3', { ownerReferences, managedFields: [updated] }));
+    const names = (manager?: string) =>
+      store.controlledBy('uid-x', manager).map(({ metadata }) => metadata.name);
+    expect(names()).toEqual(['own', 'planted', 'updated']);
+    expect(names(MANAGER)).toEqual(['own']);
+  });
+
   it('finds objects by their controller, through changes of hands', () => {
     const { store } = newStore();
     const names = (owner: string): string[] => store.controlledBy(owner).map(({ metadata }) => metadata.name);
@@ -175,14 +189,22 @@ describe('Store', () => {
 
   it('keeps the projection, with what we own worked out before the rest is dropped', () => {
     const { store } = newStore({ keep: keepStatus });
-    const managedFields = [applied(MANAGER, { 'f:spec': { 'f:replicas': {} } })];
+    const annotations = { 'reconstruct.kosmos.io/applied-hash': 'h' };
+    const recorded = { 'f:annotations': { 'f:reconstruct.kosmos.io/applied-hash': {} } };
+    const managedFields = [applied(MANAGER, { 'f:metadata': recorded, 'f:spec': { 'f:replicas': {} } })];
     store.observed(
-      anObject(DEPLOYMENT, 'web', { resourceVersion: '1', managedFields }, { spec: { replicas: 1 } }),
+      anObject(
+        DEPLOYMENT,
+        'web',
+        { resourceVersion: '1', annotations, managedFields },
+        { spec: { replicas: 1 } },
+      ),
     );
     const entry = store.get('shop/web');
     expect(entry?.object).not.toHaveProperty('spec');
     expect(entry?.object.metadata).not.toHaveProperty('managedFields');
-    expect(entry?.owned.get(MANAGER)).toBe(store.paths.expected({ spec: { replicas: 1 } }));
+    const intent = { metadata: { annotations }, spec: { replicas: 1 } };
+    expect(entry?.owned.get(MANAGER)).toBe(store.paths.expected(intent));
   });
 });
 

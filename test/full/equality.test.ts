@@ -107,7 +107,7 @@ async function requireEqual(name: string, rendered: readonly AnyObject[]): Promi
     // The hash is of exactly what was rendered, before the API server stored it its own way.
     expect(applied.map(({ metadata }) => metadata.annotations)).toEqual(
       wanted.map((object) => ({
-        [APPLIED_HASH_ANNOTATION]: hash('sha256', canonicalJson(object), 'hex').slice(0, 32),
+        [APPLIED_HASH_ANNOTATION]: `${hash('sha256', canonicalJson(object), 'hex').slice(0, 32)} ${cr.metadata.uid}`,
       })),
     );
     expect(applied.map(({ metadata }) => metadata.ownerReferences?.length)).toEqual(wanted.map(() => 1));

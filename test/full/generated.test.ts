@@ -196,7 +196,7 @@ test('a Secret of others is left alone until it is handed over, and its values a
   expect(Object.keys(await valuesOf('taken')).sort()).toEqual(['key', 'password']);
 });
 
-test('a Secret that was orphaned comes home with its values; one that was not goes, and the next has others', async () => {
+test('a Secret that is kept is handed over with its values; one that is not goes, and the next has others', async () => {
   await vaults.create('home', {});
   await vaults.ready('home');
   const first = await valuesOf('home');
@@ -206,6 +206,14 @@ test('a Secret that was orphaned comes home with its values; one that was not go
   });
   // As long as others of its children have their owner, it is still there.
   const { metadata } = await eventually(() => vaults.create('home', {}));
+  await vaults.stalled('home', 'OwnershipConflict');
+  const adopt = new Reconstruct('adopt', own.sandbox.adminKubeconfig, [
+    '--config',
+    config,
+    '-n',
+    vaults.namespace,
+  ]);
+  expect(await adopt.run('vault/home', '--yes')).toMatchObject({ code: 0 });
   await vaults.ready('home');
   expect(await valuesOf('home')).toEqual(first);
   expect((await cluster.get(place('home'))).metadata.ownerReferences).toMatchObject([{ uid: metadata.uid }]);

@@ -213,7 +213,7 @@ describe('a child without owner', () => {
     });
   });
 
-  test('that is left by --cascade=orphan is taken back by a custom resource of the same name, and a copy of it is not', async () => {
+  test('that is kept by --cascade=orphan is left to its keeper, as a copy of it is, until it is handed over', async () => {
     const spec = { objects: [service('orphan', ports)] };
     await bundles.create('orphan', spec);
     await bundles.condition('orphan', { type: 'Ready', status: 'True' });
@@ -232,11 +232,20 @@ describe('a child without owner', () => {
     await bundles.create('orphan', spec);
     await bundles.create('copy', { objects: [service('copy', ports)] });
 
+    for (const name of ['orphan', 'copy'])
+      await bundles.condition(name, { type: 'Stalled', status: 'True', reason: 'OwnershipConflict' });
+    const kept = await cluster.get(place('orphan'));
+    expect([kept.metadata.resourceVersion, kept.metadata.ownerReferences ?? []]).toEqual([
+      metadata.resourceVersion,
+      [],
+    ]);
+    await handOver(services, 'orphan');
     await bundles.condition('orphan', { type: 'Ready', status: 'True' });
     const live = await cluster.get(place('orphan'));
     expect(live).toMatchObject(ofOwner);
     expect(live.metadata.uid).toBe(metadata.uid);
-    await bundles.condition('copy', { type: 'Stalled', status: 'True', reason: 'OwnershipConflict' });
+    // It doesn't hold for the next one of that name.
+    expect(live.metadata.annotations).not.toHaveProperty([ADOPT_BY_ANNOTATION]);
   });
 
   const copyLabels = (labels: object = {}): object =>

@@ -157,7 +157,9 @@ export class Subject {
       expect(applied.metadata.ownerReferences).toEqual([
         { ...owner, controller: true, blockOwnerDeletion: true },
       ]);
-      expect(applied.metadata.annotations?.[APPLIED_HASH_ANNOTATION]).toMatch(/^[0-9a-f]{32}$/);
+      expect(applied.metadata.annotations?.[APPLIED_HASH_ANNOTATION]).toMatch(
+        new RegExp(`^[0-9a-f]{32} ${owner.uid}$`),
+      );
     }
   }
 }

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { FieldConflict } from '../../contract/change.js';
 import { OperatorError } from '../../contract/error.js';
-import { isHashAnnotation, LAST_APPLIED_ANNOTATION } from '../../contract/names.js';
+import { ADOPT_BY_ANNOTATION, isHashAnnotation, LAST_APPLIED_ANNOTATION } from '../../contract/names.js';
 import { canonicalJson, isMap, objectId } from '../../contract/object.js';
 import type { AnyObject, OwnerReference } from '../../contract/object.js';
 import type { ResourceType } from '../../contract/resource.js';
@@ -368,7 +368,7 @@ export function visible({ status, ...object }: AnyObject): AnyObject {
 function visibleAnnotations(annotations: object): object {
   return Object.fromEntries(
     Object.entries(annotations).filter(
-      ([name]) => !isHashAnnotation(name) && name !== LAST_APPLIED_ANNOTATION,
+      ([name]) => !isHashAnnotation(name) && name !== ADOPT_BY_ANNOTATION && name !== LAST_APPLIED_ANNOTATION,
     ),
   );
 }

@@ -42,7 +42,8 @@ export class Observer {
 
   constructor(private readonly props: ObserverProps) {}
 
-  async observe(plan: Plan, reader: StoreReader): Promise<PlanOutcome> {
+  async observe(plan: Plan, live: StoreReader): Promise<PlanOutcome> {
+    const reader = live.forDryRuns();
     const { transport, clock, lastApplies, drift } = this.props;
     const dryRun = new DryRun(transport);
     const api = new Api(dryRun);

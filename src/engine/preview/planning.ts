@@ -395,9 +395,9 @@ class DemandingReader implements SweepReader {
     return this.known.get(type, key);
   }
 
-  controlledBy(type: TypeRef, ownerUid: string): readonly AnyObject[] {
+  controlledBy(type: TypeRef, ownerUid: string, fieldManager?: string): readonly AnyObject[] {
     this.note({ type, owner: ownerUid });
-    return this.known.controlledBy(type, ownerUid);
+    return this.known.controlledBy(type, ownerUid, fieldManager);
   }
 
   mappedTo(type: TypeRef, key: string): readonly AnyObject[] {

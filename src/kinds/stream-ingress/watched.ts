@@ -105,13 +105,15 @@ export function resourcesOf(type: TypeRef, target: string, reader: Reader): read
   return reader.mappedTo(type, target) as unknown as readonly StreamIngress[];
 }
 
-/** Returns the children of a custom resource of a Gateway. */
+/** Returns the children of a custom resource of a Gateway: what was applied for it, under its own name. */
 export function childrenOf(
   types: readonly ResourceType[],
   { metadata }: StreamIngress,
   reader: Reader,
 ): AnyObject[] {
-  return types.flatMap((type) => reader.controlledBy(type, metadata.uid ?? ''));
+  const { name, uid = '' } = metadata;
+  const own = types.flatMap((type) => reader.controlledBy(type, uid, FIELD_MANAGER));
+  return own.filter((child) => child.metadata.name === name);
 }
 
 /** State of the upstreams in the cluster. */

@@ -7,6 +7,7 @@ import { liveText } from '../../../src/cli/diff/text.js';
 import { targetsOf } from '../../../src/cli/targets.js';
 import { OperatorError } from '../../../src/contract/error.js';
 import type { KindContext } from '../../../src/contract/kind.js';
+import type { AnyObject } from '../../../src/contract/object.js';
 import { childLabels } from '../../../src/contract/names.js';
 import { render } from '../../../src/synth/render.js';
 import { failure } from '../../engine/support/builders.js';
@@ -31,13 +32,14 @@ const before = widgetKind();
 function stored(server: StoredServer, name: string, namespace = 'shop', image = 'nginx'): void {
   const cr = server.put({ ...widget(name, { image, size: 1 }), metadata: { name, namespace } });
   const owner = { apiVersion: cr.apiVersion, kind: cr.kind, name, uid: cr.metadata.uid!, controller: true };
+  const managedFields = [{ manager: 'widget-controller', operation: 'Apply', fieldsV1: { 'f:data': {} } }];
   for (const child of render(before, cr as never))
     server.put({ ...child, metadata: { ...child.metadata, ownerReferences: [owner] } });
   const labels = childLabels(cr, name);
   if (name.startsWith('old'))
     server.put({
       ...{ apiVersion: 'v1', kind: 'Service' },
-      metadata: { name, namespace, labels, ownerReferences: [owner] },
+      metadata: { name, namespace, labels, ownerReferences: [owner], managedFields } as AnyObject['metadata'],
     });
 }
 

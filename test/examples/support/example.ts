@@ -47,7 +47,7 @@ export class Example {
       metadata: { ...metadata, namespace: 'shop', uid: 'u', generation: 3 },
       spec: { ...spec, ...changes },
     };
-    const rendered = this.rendered(changes);
+    const rendered = render(this.kind, cr);
     const reader = {
       get: () => cr,
       controlledBy: (type: { kind: string }) =>
