@@ -1,4 +1,25 @@
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+
+/** The sources have the undici that the bundle has. */
+const undiciOfTheBundle = {
+  name: 'undici-of-the-bundle',
+  enforce: 'pre' as const,
+  resolveId: (id: string, importer?: string) =>
+    id === 'undici' && importer?.includes('/src/') === true
+      ? fileURLToPath(new URL('scripts/undici-parts.mjs', import.meta.url))
+      : undefined,
+};
+
+/** The packed command stands for what commands ask of a cluster at their start. */
+const packedCluster = {
+  name: 'packed-cluster',
+  enforce: 'pre' as const,
+  resolveId: (id: string, importer?: string) =>
+    id.endsWith('/src/cli/cluster.js') && importer?.endsWith('.test.ts') === true
+      ? fileURLToPath(new URL('test/support/packed-cluster.ts', import.meta.url))
+      : undefined,
+};
 
 /** Tests that replace modules, which others of the same worker would get. */
 const withMocks = ['test/cli/fn.test.ts', 'test/cli/synth.test.ts'];
@@ -21,8 +42,8 @@ const withoutControllers = [
  * Three rings, by what a test costs:
  * - `npm test`: `unit` and `mocks` need nothing but Node, and start no processes; `journeys` share one control plane and one
  *   operator, each in namespaces of its own.
- * - `npm run test:full`: `full` starts processes, operators of its own, and other control planes; `scenarios` puts faults between
- *   operator and API server.
+ * - `npm run test:full`: `full` starts processes, operators of its own, and other control planes; `packed` has the packed command
+ *   do what a unit test does with its sources; `scenarios` puts faults between operator and API server.
  * - `npm run test:soak`: the scenarios that take minutes each.
  */
 export default defineConfig({
@@ -31,6 +52,7 @@ export default defineConfig({
     maxWorkers: 4,
     projects: [
       {
+        plugins: [undiciOfTheBundle],
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
@@ -58,6 +80,10 @@ export default defineConfig({
           testTimeout: 300_000,
           hookTimeout: 900_000,
         },
+      },
+      {
+        plugins: [packedCluster],
+        test: { name: 'packed', include: ['test/cli/kubeconfig.test.ts'], testTimeout: 60_000 },
       },
       {
         test: {

@@ -19,6 +19,8 @@ const vitest = [bin('vitest', 'vitest.mjs'), 'run'];
 const compile = ['Compiling', [...tsc, '-b', 'tsconfig.json', 'sandbox', 'src/testing']];
 const compileSource = ['Compiling', [...tsc, '-b', 'tsconfig.json']];
 const bundle = ['Bundling', ['scripts/bundle.mjs']];
+/** As it is published, for the tests of what ships. */
+const pack = ['Packing', ['scripts/package.mjs', '--out', 'lib/packed/package']];
 const command = 'lib/cli/main.js';
 /** @default - the one that `reconstruct install` names */
 const image = process.env.IMAGE ? ['--image', process.env.IMAGE] : [];
@@ -26,7 +28,7 @@ const image = process.env.IMAGE ? ['--image', process.env.IMAGE] : [];
 /** The suites of vitest.config.ts that a task runs, one group after another. */
 const suites = {
   test: [['unit', 'mocks', 'journeys']],
-  'test:full': [['full'], ['scenarios'], ['alone']],
+  'test:full': [['packed', 'full'], ['scenarios'], ['alone']],
   'test:soak': [['soak']],
 };
 
@@ -43,10 +45,10 @@ const tasks = {
   undeploy: [compileSource, ['', [command, 'uninstall']]],
   demo: [compile, ['', ['lib/sandbox/demo/main.js']]],
   sandbox: [compile, ['', ['lib/sandbox/main.js']]],
-  test: [compile, bundle],
-  'test:full': [compile, bundle],
-  'test:soak': [compile, bundle],
-  'test:kubernetes': [compile, bundle, ['', ['lib/sandbox/test-kubernetes.js']]],
+  test: [compile, bundle, pack],
+  'test:full': [compile, bundle, pack],
+  'test:soak': [compile, bundle, pack],
+  'test:kubernetes': [compile, bundle, pack, ['', ['lib/sandbox/test-kubernetes.js']]],
   bench: [compile, bundle, ['', ['bench/main.mjs']]],
   docs: [['', ['scripts/site/main.mjs']]],
   record: [compile, bundle, ['Recording', ['scripts/record.mjs']]],

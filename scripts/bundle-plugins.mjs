@@ -73,34 +73,12 @@ function sameVersion(one, other) {
   return versionOf(one) === versionOf(other);
 }
 
-/** Of undici, the dispatchers and `request` are used; its index brings fetch, WebSockets, caches and mocks along. */
+/** Takes the parts of undici that are used. */
 export const undiciInParts = {
   name: 'undici-in-parts',
-  setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^undici$/ }, () => ({ path: 'undici', namespace: 'undici-in-parts' }));
-    onLoad({ filter: /./, namespace: 'undici-in-parts' }, () => ({
-      resolveDir: dirname(fileURLToPath(import.meta.url)),
-      contents: `
-        import Agent from 'undici/lib/dispatcher/agent.js';
-        import Client from 'undici/lib/dispatcher/client.js';
-        import Dispatcher from 'undici/lib/dispatcher/dispatcher.js';
-        import Pool from 'undici/lib/dispatcher/pool.js';
-        import ProxyAgent from 'undici/lib/dispatcher/proxy-agent.js';
-        import apiRequest from 'undici/lib/api/api-request.js';
-        import errors from 'undici/lib/core/errors.js';
-        import buildConnector from 'undici/lib/core/connect.js';
-        import util from 'undici/lib/core/util.js';
-
-        Dispatcher.prototype.request = apiRequest;
-
-        /** As in undici's index, for a dispatcher that is given. */
-        function request(url, { dispatcher, ...options }) {
-          const { origin, pathname, search } = util.parseURL(url);
-          const method = options.method || (options.body ? 'PUT' : 'GET');
-          return dispatcher.request({ ...options, origin, path: pathname + search, method });
-        }
-
-        export { Agent, buildConnector, Client, Dispatcher, errors, Pool, ProxyAgent, request };`,
-    }));
+  setup({ onResolve }) {
+    onResolve({ filter: /^undici$/ }, () => ({ path: UNDICI_PARTS }));
   },
 };
+
+export const UNDICI_PARTS = fileURLToPath(new URL('./undici-parts.mjs', import.meta.url));

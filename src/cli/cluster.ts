@@ -7,7 +7,7 @@ import { ApiError, classify, GRANT } from '../engine/api-error.js';
 import { Api } from '../engine/api.js';
 import { loadKubeconfig } from '../engine/kubeconfig.js';
 import type { ClusterAccess } from '../engine/kubeconfig.js';
-import { UndiciTransport } from '../engine/transport.js';
+import { ProxyFailure, UndiciTransport } from '../engine/transport.js';
 import type { SentRequest, Transport, TransportOptions } from '../engine/transport.js';
 import { isPartial } from '../install/cluster.js';
 import type { Applied, ApplyOptions, Cluster, ListScope, ServedTypes } from '../install/cluster.js';
@@ -149,6 +149,7 @@ function firstCause(error: unknown): string {
 const UNUSABLE = /^ERR_OSSL_/;
 
 function noAnswer({ cause, message }: OperatorError, host: string): CliError {
+  if (cause instanceof ProxyFailure) return new CliError(`${cause.message}; ${ProxyFailure.remedy}`, 3);
   const why = cause === undefined ? message : firstCause(cause);
   const { code = '' } = (cause ?? {}) as { readonly code?: string };
   if (UNTRUSTED.test(code))

@@ -14,6 +14,7 @@ export interface TlsMaterial {
   readonly key?: string | Buffer;
   readonly servername?: string;
   readonly rejectUnauthorized?: boolean;
+  readonly allowPartialTrustChain?: boolean;
 }
 
 /** Credentials that a request carries. */
@@ -73,6 +74,8 @@ export class UserCredentials implements CredentialSource {
       key: pem(user, userAt, 'client-key') ?? issued.clientKeyData,
       servername: cluster['tls-server-name'] || undefined,
       rejectUnauthorized: cluster['insecure-skip-tls-verify'] ? false : undefined,
+      // As in Go, each certificate of the bundle is trusted, and not only a root.
+      allowPartialTrustChain: true,
     };
     const token = this.token() ?? issued.token;
     if (token) headers.authorization = `Bearer ${token}`;

@@ -5,7 +5,7 @@ import { pauseAskedBy } from './api-error.js';
 import { sleep, unlessAborted } from './clock.js';
 import type { Clock } from './clock.js';
 import { RETRY_AFTER_MARGIN, SERVER, WRITES_IN_FLIGHT } from './retry.js';
-import { isConnectionLoss } from './transport.js';
+import { isConnectionLoss, ProxyFailure } from './transport.js';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from './transport.js';
 
 /**
@@ -283,7 +283,8 @@ export class Gate implements Transport {
     if (this.isUnreachable !== (before?.isCertain ?? false)) {
       metrics.serverUnreachable.set(this.isUnreachable ? 1 : 0);
       if (outage) {
-        const hint = 'Check that the API server is running and reachable';
+        const isProxy = outage.error instanceof ProxyFailure;
+        const hint = isProxy ? ProxyFailure.remedy : 'check that the API server is running and reachable';
         const fields = { server: this.host, error: outage.error.message, hint };
         log.warn(fields, 'API server unreachable, requests wait');
       } else if (before) {

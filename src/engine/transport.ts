@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto';
 import { subscribe } from 'node:diagnostics_channel';
+import { STATUS_CODES } from 'node:http';
 import { constants } from 'node:http2';
 import type { ClientHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import { isDeepStrictEqual } from 'node:util';
-import { Agent, buildConnector, ProxyAgent } from 'undici';
+import { Agent, buildConnector, Pool, ProxyAgent } from 'undici';
 import type { Dispatcher } from 'undici';
+import { messageOf } from '../contract/error.js';
 import { parseBody } from './api.js';
 import { systemClock, unlessAborted } from './clock.js';
 import type { Clock, Timer } from './clock.js';
@@ -242,7 +244,7 @@ export class UndiciTransport implements Transport {
     timeouts: { readonly headersTimeout: number; readonly bodyTimeout: number },
   ): Promise<Dispatcher.ResponseData> {
     const began = this.clock.monotonic();
-    const answer = dispatcher.request({
+    const request = dispatcher.request({
       origin: this.origin,
       path: `${this.root}${req.path}`,
       method: req.method,
@@ -258,6 +260,12 @@ export class UndiciTransport implements Transport {
       ...(req.signal && { signal: req.signal }),
       ...(req.admit && { admit: req.admit }),
     });
+    const { proxy } = this.access;
+    // Such requests are forwarded, and not tunnelled, so the proxy is all that may not answer.
+    const answer =
+      proxy !== undefined && this.origin.startsWith('http:')
+        ? request.catch((error: unknown) => Promise.reject(proxyFailure(proxy, error)))
+        : request;
     const { sent } = this.options;
     if (sent) {
       const over = (outcome: number | Error): void => {
@@ -326,9 +334,41 @@ export class UndiciTransport implements Transport {
       timeout: Math.min(SERVER.connectTimeout, this.answerTimeout),
     });
     const agent = proxy
-      ? new ProxyAgent({ ...options, uri: proxy, requestTls: { ...tls, allowH2 } })
+      ? new ProxyAgent({
+          ...{ ...options, uri: proxy, requestTls: { ...tls, allowH2 } },
+          clientFactory: (origin, its) =>
+            new ProxyClient(proxy, origin, { ...its, headersTimeout: this.answerTimeout }),
+        })
       : new Agent({ ...options, connect: endingSilent(connect, this.clock) });
     return agent.compose(admitting);
+  }
+}
+
+/** Reason why a proxy lets no request through. */
+export class ProxyFailure extends Error {
+  override readonly name = 'ProxyFailure';
+  static readonly remedy = 'check proxy-url of the cluster in the kubeconfig, or HTTPS_PROXY and NO_PROXY';
+}
+
+/** @param proxy its credentials are left out */
+function proxyFailure(proxy: string, error: unknown): ProxyFailure {
+  const why = messageOf(error instanceof AggregateError ? error.errors[0] : error);
+  return new ProxyFailure(`The proxy ${new URL(proxy).host} lets nothing through: ${why}`, { cause: error });
+}
+
+/** Tunnels through a proxy; a tunnel that can't be had is the proxy's failure, and not that of the server behind it. */
+class ProxyClient extends Pool {
+  constructor(proxy: string, origin: URL, options: object) {
+    super(origin, options);
+    const connect = this.connect.bind(this) as (
+      to: Dispatcher.ConnectOptions,
+    ) => Promise<Dispatcher.ConnectData>;
+    this.connect = (async (to: Dispatcher.ConnectOptions) => {
+      const answer = await connect(to).catch((error: unknown) => Promise.reject(proxyFailure(proxy, error)));
+      if (answer.statusCode === 200) return answer;
+      answer.socket.on('error', () => undefined).destroy();
+      throw proxyFailure(proxy, `it answers ${answer.statusCode} ${STATUS_CODES[answer.statusCode] ?? ''}`);
+    }) as Pool['connect'];
   }
 }
 

@@ -2,8 +2,8 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { createServer as createProxyServer } from 'node:http';
 import { createSecureServer } from 'node:http2';
 import type { Http2SecureServer, Http2ServerRequest } from 'node:http2';
-import { connect } from 'node:net';
-import type { AddressInfo, Server } from 'node:net';
+import { connect, createServer } from 'node:net';
+import type { AddressInfo, Server, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
@@ -15,6 +15,7 @@ import { loadKubeconfig } from '../../src/engine/kubeconfig.js';
 import type { KubeconfigOptions } from '../../src/engine/kubeconfig.js';
 import type { Transport } from '../../src/engine/transport.js';
 import { selfSignedCertificate } from '../../src/telemetry/certificate.js';
+import { intermediate, ofIntermediate } from './support/chain.js';
 
 const own = selfSignedCertificate(Date.now()).current;
 const client = selfSignedCertificate(Date.now()).current;
@@ -111,8 +112,8 @@ async function sentBy(
 }
 
 /** What a command with this kubeconfig ends with. */
-const refusal = (content: string): Promise<unknown> =>
-  sentBy(content).then(
+const refusal = (content: string, options?: ClusterOptions): Promise<unknown> =>
+  sentBy(content, undefined, options).then(
     () => 'accepted',
     (error: unknown) => ({ ...(error as { exitCode: number }), message: (error as Error).message }),
   );
@@ -180,6 +181,27 @@ describe('credentials of a kubeconfig, as the API server sees them', () => {
     expect(certificate).toBe(client.cert.replace(/\s/g, ''));
   });
 
+  test('a bundle that holds only an intermediate authority is trusted, as Go does', async () => {
+    const chained = createSecureServer(ofIntermediate, (_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ major: '1', minor: '36' }));
+    });
+    await new Promise<void>((resolve) => chained.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void chained.close());
+    const to = (ca: string): string =>
+      kubeconfig(
+        {},
+        {
+          server: `https://127.0.0.1:${(chained.address() as AddressInfo).port}`,
+          'certificate-authority-data': base64(ca),
+        },
+      );
+    expect(await refusal(to(intermediate))).toBe('accepted');
+    expect(await refusal(to(own.cert))).toMatchObject({
+      message: expect.stringContaining("isn't trusted") as string,
+    });
+  });
+
   test.each<[user: Fields, options: Pick<KubeconfigOptions, 'as' | 'asGroup'>, sent: Fields]>([
     [
       {},
@@ -215,9 +237,9 @@ describe('credentials of a kubeconfig, as the API server sees them', () => {
     await sentBy(kubeconfig({ token: 'one' }), use, { verbose: true });
     const lines = stderr.mock.calls.join('').replaceAll(/in \d+ ms/g, 'in 1 ms');
     stderr.mockRestore();
-    expect(lines).toBe(
-      `GET https://localhost:${port}/version 200 in 1 ms\nPATCH https://localhost:${port}/a?force=true 200 in 1 ms\n`,
-    );
+    const first = `GET https://localhost:${port}/version 200 in 1 ms\n`;
+    // The packed command sends no other.
+    expect([first, `${first}PATCH https://localhost:${port}/a?force=true 200 in 1 ms\n`]).toContain(lines);
   });
 
   test('an impersonated user comes with uid, groups and extra, each of them on its own', async () => {
@@ -409,6 +431,59 @@ describe('a proxy', () => {
     vi.stubEnv('NO_PROXY', '*');
     await sentBy(kubeconfig({ token: 't' }, cluster({ 'proxy-url': proxy })));
     expect(asked).toEqual([`localhost:${port} ${login}`]);
+  });
+
+  /** A proxy that does this with each connection. */
+  async function broken(take: (socket: Socket) => void): Promise<string> {
+    const listener = createServer((socket) => {
+      socket.on('error', () => undefined);
+      take(socket);
+    });
+    await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void listener.close());
+    return `127.0.0.1:${(listener.address() as AddressInfo).port}`;
+  }
+  const says = (text: string) => (socket: Socket) =>
+    socket.once('data', () => socket.end(`${text}\r\ncontent-length: 0\r\n\r\n`));
+
+  test.each<[what: string, take: ((socket: Socket) => void) | undefined, why: string, server: string]>([
+    ['is down', undefined, 'connect ECONNREFUSED', 'https://api.example.com'],
+    [
+      'wants a login',
+      says('HTTP/1.1 407 Proxy Authentication Required'),
+      'it answers 407 Proxy Authentication Required',
+      'https://api.example.com',
+    ],
+    [
+      'knows no way',
+      says('HTTP/1.1 502 Bad Gateway'),
+      'it answers 502 Bad Gateway',
+      'https://api.example.com',
+    ],
+    ['hangs up', (socket) => socket.destroy(), '', 'https://api.example.com'],
+    ['says nothing', () => undefined, '', 'https://api.example.com'],
+    ['is down', undefined, 'connect ECONNREFUSED', 'http://api.example.com'],
+    ['wants a login', says('HTTP/1.1 407 No'), 'Proxy Authentication Required', 'http://api.example.com'],
+  ])('that %s is named, without its password, and not the cluster', async (_, take, why, server) => {
+    const host = take ? await broken(take) : '127.0.0.1:1';
+    const content = kubeconfig({}, { server, 'proxy-url': `http://joe:p%40ss@${host}` });
+    const { exitCode, message } = (await refusal(content, { requestTimeout: 500 })) as {
+      exitCode: number;
+      message: string;
+    };
+    expect(message).toContain(`The proxy ${host} lets nothing through: ${why}`);
+    expect(message).toContain(
+      '; check proxy-url of the cluster in the kubeconfig, or HTTPS_PROXY and NO_PROXY',
+    );
+    expect(message).not.toMatch(/joe|p%40ss|api\.example\.com/);
+    expect(exitCode).toBe(3);
+  });
+
+  test('that can not be used is named without its password', async () => {
+    const content = kubeconfig({}, cluster({ 'proxy-url': 'ftp://joe:secret@localhost:1' }));
+    expect(await refusal(content)).toMatchObject({
+      message: expect.stringContaining("proxy-url ftp://localhost:1 can't be used") as string,
+    });
   });
 
   test.each(['HTTPS_PROXY', 'https_proxy'])('of %s is used', async (name) => {

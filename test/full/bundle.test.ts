@@ -148,6 +148,21 @@ test('the sandbox, which dev loads from beside it, is not in it', () => {
   );
 });
 
+test('the classes that it takes of undici have all that they have in the whole library', () => {
+  const methods = (library: string): object => {
+    const print = `const methods = (one) =>
+        one?.prototype ? [...Object.getOwnPropertyNames(one.prototype), ...methods(Object.getPrototypeOf(one))].sort() : [];
+      import(${JSON.stringify(library)}).then((all) => console.log(JSON.stringify(
+        Object.fromEntries(Object.entries(all).map(([name, one]) => [name, methods(one)])))));`;
+    return JSON.parse(
+      execFileSync(process.execPath, ['--eval', print], { cwd: root, encoding: 'utf8' }),
+    ) as object;
+  };
+  const parts = methods(join(root, 'scripts/undici-parts.mjs'));
+  expect(Object.keys(parts)).toContain('ProxyAgent');
+  expect(Object.entries(methods('undici'))).toEqual(expect.arrayContaining(Object.entries(parts)));
+});
+
 test('lazy values, patches and errors of another copy of cdk8s and reconstruct work', () => {
   writeFileSync(
     join(own, 'lazy.mjs'),

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { repoFolder } from '../../sandbox/paths.js';
+import { bundle } from '../support/operator.js';
 
 const root = repoFolder();
 let folder: string;
@@ -18,7 +19,7 @@ beforeAll(() => {
 });
 
 function reconstruct(...args: string[]): { status: number | null; stdout: string; stderr: string } {
-  return spawnSync(process.execPath, [join(root, 'lib/bundle/reconstruct.mjs'), ...args], {
+  return spawnSync(process.execPath, [bundle, ...args], {
     cwd: folder,
     encoding: 'utf8',
     env: { ...process.env, CDK8S_OUTDIR: '', KUBECONFIG: join(folder, 'none') },

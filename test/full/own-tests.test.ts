@@ -2,6 +2,7 @@ import { existsSync, globSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { Example, root } from '../examples/support/example.js';
+import { bundle } from '../support/operator.js';
 
 const examples = await Promise.all(
   ['port-rule', 'event-bus', 'journal', 'public-address', 'scheduled-task', 'tenant', 'web-page'].map(
@@ -34,7 +35,7 @@ describe.each(examples.map((example) => [example.kind.name, example] as const))(
 
   test('its sample is valid as it is', () => {
     const { status, stdout, stderr } = example.node([
-      join(root, 'lib/bundle/reconstruct.mjs'),
+      bundle,
       'synth',
       'sample.yaml',
       ...(existsSync(join(example.folder, 'database.yaml')) ? ['--references', 'database.yaml'] : []),

@@ -16,6 +16,7 @@ import { promisify } from 'node:util';
 import { stringify } from 'yaml';
 import { repoFolder } from '../../sandbox/paths.js';
 import { eventually } from './cluster.js';
+import { bundle, packed } from './operator.js';
 
 const CONFIG = `import { note } from './src/kind.ts';
 export default { kinds: [note] };
@@ -90,7 +91,7 @@ export class DevProject {
   constructor() {
     const root = repoFolder();
     for (const name of ['cdk8s', 'constructs']) this.link(join(root, 'node_modules', name), name);
-    this.link(root, 'cdk8s-reconstruct');
+    this.link(packed, 'cdk8s-reconstruct');
     this.write('package.json', '{ "type": "module" }');
     this.write('reconstruct.config.mjs', CONFIG);
     this.write('src/kind.ts', KIND);
@@ -99,9 +100,8 @@ export class DevProject {
   }
 
   start(): void {
-    const command = join(repoFolder(), 'lib/bundle/reconstruct.mjs');
     this.output = '';
-    this.child = spawn(process.execPath, [command, 'dev'], {
+    this.child = spawn(process.execPath, [bundle, 'dev'], {
       ...{ cwd: this.folder, stdio: ['ignore', 'pipe', 'pipe'] },
       env: { ...process.env, TMPDIR: this.temporary },
     });

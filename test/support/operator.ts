@@ -78,8 +78,11 @@ let watchdog: Promise<Watchdog> | undefined;
 /** Arguments by which AppServices may have any route: without a policy they may have none. */
 export const anyRoute = ['--policy', join(repoFolder(), 'test/support/any-route.yaml')];
 
+/** Folder of the package as it is published, packed and unpacked. */
+export const packed = join(repoFolder(), 'lib/packed/package');
+
 /** Path of the command as it is shipped. */
-export const bundle = join(repoFolder(), 'lib/bundle/reconstruct.mjs');
+export const bundle = join(packed, 'lib/bundle/reconstruct.mjs');
 
 /** Starts `reconstruct run` as its own ServiceAccount, with the rights that an installation would give it. */
 export async function startController(given: ControllerProps): Promise<RunningController> {

@@ -12,12 +12,13 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { repoFolder } from '../../../sandbox/paths.js';
 import type { AnyObject } from '../../../src/contract/object.js';
+import { bundle } from '../../support/operator.js';
 
 interface Plugin {
   readonly apiVersion: string;
@@ -50,7 +51,7 @@ beforeAll(() => {
   // As in the sidecar's image: that user may not even see the folder of this repository.
   copyFileSync(process.execPath, join(bin, 'node'));
   copyFileSync(join(root, 'test/full/gitops/no-network.mjs'), join(made, 'no-network.mjs'));
-  cpSync(join(root, 'lib/bundle'), join(made, 'bundle'), { recursive: true });
+  cpSync(dirname(bundle), join(made, 'bundle'), { recursive: true });
   symlinkSync(join(made, 'bundle/reconstruct.mjs'), join(bin, 'reconstruct'));
   alone = `--permission --allow-fs-read=* --import ${pathToFileURL(join(made, 'no-network.mjs')).href}`;
 });
