@@ -102,27 +102,50 @@ const SWITCH: Shape = ['is neither true nor false: remove the quotes', (value) =
 const BASE64: Shape = ["isn't base64", (value) => isText(value) && isBase64(value)];
 const TEXTS: Shape = ["isn't a list of texts", isTexts];
 
-/** All others are text. As in client-go, no value is read as if it were of another type: the text "false" isn't false. */
-const SHAPES: Readonly<Record<string, Shape>> = {
-  ...{
-    exec: MAP,
-    'auth-provider': MAP,
-    args: TEXTS,
-    'as-groups': TEXTS,
+type Shapes = Readonly<Record<string, Shape>>;
+const texts = (...names: readonly string[]): Shapes => Object.fromEntries(names.map((name) => [name, TEXT]));
+
+/**
+ * Fields that are read of each entry. As in client-go, no value is read as if it were of another type, for the text "false"
+ * isn't false; and any other field is left alone, whatever it holds.
+ */
+const SHAPES = {
+  context: texts('cluster', 'user', 'namespace'),
+  cluster: {
+    ...texts('server', 'tls-server-name', 'certificate-authority', 'proxy-url'),
+    'certificate-authority-data': BASE64,
+    ...{ 'insecure-skip-tls-verify': SWITCH, 'disable-compression': SWITCH },
     extensions: ["isn't a list", Array.isArray],
   },
-  ...{ 'insecure-skip-tls-verify': SWITCH, 'disable-compression': SWITCH, provideClusterInfo: SWITCH },
-  ...{ 'certificate-authority-data': BASE64, 'client-certificate-data': BASE64, 'client-key-data': BASE64 },
-  'as-user-extra': [
-    "isn't a map of lists of texts",
-    (value) => isMap(value) && Object.values(value).every(isTexts),
-  ],
-  env: [
-    "isn't a list of names and values",
-    (value) =>
-      Array.isArray(value) && value.every((one: Fields | null) => isText(one?.name) && isText(one.value)),
-  ],
-};
+  user: {
+    ...texts(
+      'client-certificate',
+      'client-key',
+      'token',
+      'tokenFile',
+      'username',
+      'password',
+      'as',
+      'as-uid',
+    ),
+    ...{ 'client-certificate-data': BASE64, 'client-key-data': BASE64 },
+    ...{ exec: MAP, 'auth-provider': MAP, 'as-groups': TEXTS },
+    'as-user-extra': [
+      "isn't a map of lists of texts",
+      (value) => isMap(value) && Object.values(value).every(isTexts),
+    ],
+  },
+  exec: {
+    ...texts('apiVersion', 'command', 'installHint', 'interactiveMode'),
+    ...{ args: TEXTS, provideClusterInfo: SWITCH },
+    env: [
+      "isn't a list of names and values",
+      (value) =>
+        Array.isArray(value) &&
+        value.every((one: Fields | null) => isText(one?.name) && isText(one.value ?? '')),
+    ],
+  },
+} as const satisfies Readonly<Record<string, Shapes>>;
 const EXEC_VERSIONS = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
 
 /**
@@ -207,10 +230,14 @@ function merge(files: readonly string[]): Merged {
       const content = readYaml(readFileSync(file, 'utf8')) ?? {};
       if (!isMap(content)) throw new Error("it isn't a map of clusters, users and contexts");
       current ||= content['current-context'] as string | undefined;
-      for (const [kind, known] of Object.entries(entries)) {
-        for (const entry of (content[`${kind}s`] ?? []) as Fields[]) {
-          const name = String(entry.name);
-          const fields = checked((entry[kind] ?? {}) as Fields, `${kind} "${name}"`, dirname(file));
+      for (const kind of ['cluster', 'user', 'context'] as const) {
+        const known = entries[kind];
+        const listed = content[`${kind}s`] ?? [];
+        if (!Array.isArray(listed)) throw new Error(`${kind}s isn't a list`);
+        for (const entry of listed as (Fields | null)[]) {
+          const name = String(entry?.name);
+          const at = `${kind} "${name}"`;
+          const fields = checked((entry?.[kind] ?? {}) as Fields, SHAPES[kind], at, dirname(file));
           if (!known.has(name)) known.set(name, { at: `${file}: ${kind} "${name}"`, fields });
         }
       }
@@ -222,15 +249,16 @@ function merge(files: readonly string[]): Merged {
 }
 
 /** Paths count from the folder of the kubeconfig; a command without a slash is looked for on the PATH. */
-function checked(fields: Fields, at: string, folder: string): Fields {
+function checked(fields: Fields, shapes: Shapes, at: string, folder: string): Fields {
   const read: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(fields)) {
-    const [wrong, fits] = SHAPES[name] ?? TEXT;
-    if (value !== null && !fits(value)) throw new Error(`${at}: ${name} ${wrong}`);
-    const isPath = PATHS.includes(name) || (name === 'command' && (value as string | null)?.includes(sep));
-    read[name] = isPath && value ? resolve(folder, value as string) : value;
+  for (const [name, [wrong, fits]] of Object.entries(shapes)) {
+    const value = fields[name] ?? undefined;
+    if (value === undefined) continue;
+    if (!fits(value)) throw new Error(`${at}: ${name} ${wrong}`);
+    const isPath = PATHS.includes(name) || (name === 'command' && (value as string).includes(sep));
+    read[name] = isPath && value !== '' ? resolve(folder, value as string) : value;
   }
-  if (read.exec) read.exec = checked(read.exec as Fields, `${at}: exec`, folder);
+  if (read.exec) read.exec = checked(read.exec as Fields, SHAPES.exec, `${at}: exec`, folder);
   return read;
 }
 
@@ -252,7 +280,7 @@ function chosen(name: string | undefined, merged: Merged): Found {
   if (!user) throw lost(`its context ${name} names a user that isn't there`);
   const found = {
     ...{ context: name, clusterAt: cluster.at, userAt: user.at },
-    cluster: cluster.fields as unknown as KubeconfigCluster,
+    cluster: withScheme(cluster.fields as unknown as KubeconfigCluster, user.fields as KubeconfigUser),
     user: user.fields as KubeconfigUser,
     ...(names.namespace && { namespace: names.namespace }),
   };
@@ -263,10 +291,25 @@ function chosen(name: string | undefined, merged: Merged): Found {
   return found;
 }
 
+/**
+ * Completes the address of a server: without a scheme it is a host, which is asked by HTTPS where the cluster or the user has
+ * what only HTTPS needs.
+ * @see https://github.com/kubernetes/client-go/blob/v0.36.3/rest/url_utils.go
+ */
+function withScheme(cluster: KubeconfigCluster, user: KubeconfigUser): KubeconfigCluster {
+  const { server = '', 'certificate-authority': file, 'certificate-authority-data': data } = cluster;
+  const [, scheme, rest] = /^(https?)(:\/\/.*)$/i.exec(server) ?? [];
+  if (scheme !== undefined) return { ...cluster, server: scheme.toLowerCase() + (rest ?? '') };
+  if (!/^[^/]+\/?$/.test(server)) return cluster;
+  const isSecure = file || data || cluster['insecure-skip-tls-verify'] || hasCertificate(user);
+  return { ...cluster, server: `http${isSecure ? 's' : ''}://${server}` };
+}
+
 function wrongIn(cluster: KubeconfigCluster): string | undefined {
   const { server, 'certificate-authority': file, 'certificate-authority-data': data } = cluster;
   if (!server) return 'has no server';
-  if (!isHttp(server)) return `server ${JSON.stringify(server)} is no URL; write https://HOST:PORT`;
+  if (!isHttp(server))
+    return `server ${JSON.stringify(withoutLogin(server))} is no URL; write https://HOST:PORT`;
   if (cluster['insecure-skip-tls-verify'] && (file || data))
     return 'has both insecure-skip-tls-verify and a certificate-authority; remove one of them';
   return undefined;
@@ -317,11 +360,16 @@ function proxyOf({ cluster, clusterAt }: Found, env: NodeJS.ProcessEnv): string 
   const proxy = given || proxyFromEnvironment(new URL(server), env);
   if (!proxy || isHttp(proxy)) return proxy;
   const where = given ? `${clusterAt}: proxy-url` : 'HTTPS_PROXY or HTTP_PROXY:';
-  throw invalid(`${where} ${proxy} can't be used; give the URL of an HTTP or HTTPS proxy`);
+  throw invalid(`${where} ${withoutLogin(proxy)} can't be used; give the URL of an HTTP or HTTPS proxy`);
 }
 
 function isHttp(url: string): boolean {
-  return /^https?:/.test(url) && URL.canParse(url);
+  return /^https?:/i.test(url) && URL.canParse(url);
+}
+
+/** Returns a URL as far as it may be shown. */
+function withoutLogin(url: string): string {
+  return url.replace(/[^/]*@/, '');
 }
 
 /**

@@ -84,6 +84,62 @@ describe('what is wrong with a kubeconfig is named with the file', () => {
   });
 });
 
+describe('as client-go reads it', () => {
+  const server = 'https://localhost:1';
+  const of = (cluster: object): object => ({
+    ...config('staging'),
+    clusters: [{ name: 'here', cluster }],
+  });
+
+  test('what is not a field is ignored, whatever it holds', () => {
+    const unknown = { labels: { team: 'a' }, 'read-only': true, constructor: 1, token: 5, exec: null };
+    const kubeconfig = written({
+      ...config('staging', { namespace: 'shop', extensions: {}, toString: [1] } as object),
+      clusters: [{ name: 'here', cluster: { server, ...unknown } }],
+      ...{ preferences: { colors: true }, users: [{ name: 'u', user: { server: 1, exec: EXEC } }] },
+    });
+    expect(loadKubeconfig({ kubeconfig, env: {}, mounted: folder })).toMatchObject({
+      ...{ namespace: 'shop', cluster: { server } },
+      user: { exec: { command: 'login', env: [{ name: 'LEVEL' }] } },
+    });
+  });
+  const EXEC = {
+    ...{ apiVersion: 'client.authentication.k8s.io/v1', command: 'login', colour: 1 },
+    env: [{ name: 'LEVEL', hint: 1 }],
+  };
+
+  test.each<[given: string, server: string, cluster?: object]>([
+    ['HTTPS://API.example.com', 'https://API.example.com'],
+    ['HTTP://127.0.0.1:8001/k8s', 'http://127.0.0.1:8001/k8s'],
+    ['127.0.0.1:8001', 'http://127.0.0.1:8001'],
+    ['localhost', 'http://localhost'],
+    ['[::1]:6443/', 'https://[::1]:6443/', { 'insecure-skip-tls-verify': true }],
+    ['api.example.com:6443', 'https://api.example.com:6443', { 'certificate-authority-data': 'eA==' }],
+  ])('the server %s is %s', (given, expected, cluster = {}) => {
+    const kubeconfig = written(of({ server: given, ...cluster }));
+    expect(loadKubeconfig({ kubeconfig, env: {}, mounted: folder }).cluster.server).toBe(expected);
+  });
+
+  test.each(['host/path', 'ftp://host', '//', '/'])('%s is no server', (given) => {
+    const kubeconfig = written(of({ server: given }));
+    expect(() => loadKubeconfig({ kubeconfig, env: {}, mounted: folder })).toThrow(/is no URL/);
+  });
+
+  test('the scheme of a proxy may be in capitals', () => {
+    const kubeconfig = written(of({ server: 'https://localhost:1', 'proxy-url': 'HTTP://localhost:3128' }));
+    expect(loadKubeconfig({ kubeconfig, env: {}, mounted: folder }).proxy).toBe('HTTP://localhost:3128');
+  });
+
+  test.each([
+    [{ clusters: {} }, "clusters isn't a list"],
+    [{ clusters: 'a' }, "clusters isn't a list"],
+    [{ users: [null] }, "names a user that isn't there"],
+  ])('%j is refused', (fields, message) => {
+    const kubeconfig = written({ ...config('staging'), ...fields });
+    expect(() => loadKubeconfig({ kubeconfig, env: {}, mounted: folder })).toThrow(message);
+  });
+});
+
 describe('NO_PROXY, as Go reads it', () => {
   const proxyFor = (server: string, NO_PROXY: string): ClusterAccess['proxy'] =>
     loadKubeconfig({
