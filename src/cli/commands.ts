@@ -385,9 +385,10 @@ function runCommand(): Command {
       '--selector <labels>',
       'only custom resources with these labels, as in team=shop,tier!=test (default: all)',
     ).argParser(labelSelector),
-    new Option('--observe-only [boolean]', 'write nothing, and report what it would do')
-      .argParser(boolean)
-      .conflicts('leaderElect'),
+    new Option(
+      '--observe-only [boolean]',
+      'write nothing, without a lease, and report what it would do',
+    ).argParser(boolean),
     new Option(
       '--drift <mode>',
       'what others change of our fields is set back, reported, or left without a word',
@@ -428,7 +429,14 @@ function runCommand(): Command {
       .conflicts('watchNamespace'),
     ...kindOptions(),
   ];
-  return withOptions(command, ...own.map(fromEnvironment), ...CLUSTER);
+  withOptions(command, ...own.map(fromEnvironment), ...CLUSTER);
+  // The command line wins over the environment, also where two options exclude each other.
+  const pair = command.options.filter(({ long }) => long?.startsWith('--watch-namespace'));
+  for (const option of pair)
+    command.on(`option:${option.name()}`, () => {
+      for (const other of pair) if (other !== option) delete other.envVar;
+    });
+  return command;
 }
 
 /** Lets an option be given by the environment of a container, too. A variable that is empty is none. */
@@ -468,6 +476,10 @@ export function installCommand(): Command {
       '--metrics-cert-secret <name>',
       'with --metrics-secure: a Secret with the certificate, as of cert-manager (default: self-signed)',
       secretName,
+    )
+    .option(
+      '--omit-user-ids',
+      'leave UID, GID and fsGroup to the cluster, as OpenShift wants it (default: 65532)',
     )
     .addOption(new Option('--print', 'print YAML; this is the default').conflicts('apply'))
     .addOption(

@@ -134,6 +134,25 @@ describe('the environment of run', () => {
     expect(() => parsed('run')).toThrow(/from env 'RECONSTRUCT_WATCH_NAMESPACE' is invalid. Ops can't name/);
   });
 
+  it('observes an operator that is installed, which would take a lease', () => {
+    vi.stubEnv('RECONSTRUCT_OBSERVE_ONLY', 'true');
+    expect(parsed('run', '--leader-elect')).toMatchObject({ observeOnly: true, leaderElect: true });
+    vi.stubEnv('RECONSTRUCT_OBSERVE_ONLY', 'false');
+    expect(parsed('run', '--leader-elect')).toMatchObject({ observeOnly: false, leaderElect: true });
+  });
+
+  it('gives way to an option of the command line that excludes its own', () => {
+    vi.stubEnv('RECONSTRUCT_WATCH_NAMESPACE_SELECTOR', 'team=shop');
+    const narrow = parsed('run', '--watch-namespace=shop');
+    expect(narrow).toMatchObject({ watchNamespace: ['shop'] });
+    expect(narrow).not.toHaveProperty('watchNamespaceSelector');
+    vi.stubEnv('RECONSTRUCT_WATCH_NAMESPACE', 'shop');
+    expect(() => parsed('run')).toThrow(/cannot be used with/);
+    const selected = parsed('run', '--watch-namespace-selector=team=ops');
+    expect(selected).toMatchObject({ watchNamespaceSelector: 'team=ops' });
+    expect(selected).not.toHaveProperty('watchNamespace');
+  });
+
   it('is in the help of every option but those of the cluster', () => {
     const run = program().commands.find((each) => each.name() === 'run')!;
     const without = run.options.filter(({ envVar, negate }) => !envVar && !negate).map(({ long }) => long);

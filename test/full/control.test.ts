@@ -214,7 +214,9 @@ test('run --observe-only reports what it would do, once, and sends nothing but r
   await controller.stop();
   await apps.create('observed', spec);
   const requests = await requestsFromNowOn(cluster, other);
-  const observer = await startController({ ...common, user: other, args: ['--observe-only'] });
+  // An operator that is installed would take a lease otherwise.
+  const observing = { electionNamespace: other, args: ['--observe-only'] };
+  const observer = await startController({ ...common, user: other, ...observing });
   const would = (action: string, child: string): Promise<unknown> =>
     observer.logged((line) => line.action === action && line.child === child && line.name === 'observed');
   await would('created', 'Deployment');

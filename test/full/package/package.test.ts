@@ -17,10 +17,13 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import type { V1Deployment } from '@kubernetes/client-node';
 import type { Option } from 'commander';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { repoFolder } from '../../../sandbox/paths.js';
 import { program } from '../../../src/cli/commands.js';
+import { installManifests } from '../../../src/install/manifests.js';
+import { appService } from '../../../src/kinds/app-service/kind.js';
 import { CONSUMER } from './consumer.js';
 
 interface Manifest {
@@ -400,6 +403,27 @@ describe('options', () => {
     },
     300_000,
   );
+
+  test('each option of run may come from the environment of the Deployment that install writes', async () => {
+    const items = installManifests({
+      ...{ namespace: 'ops', image: 'example.com/web:1', replicas: 1, kinds: [appService] },
+    });
+    const { spec } = items.find(({ kind }) => kind === 'Deployment') as unknown as V1Deployment;
+    const { args = [] } = spec!.template.spec!.containers[0]!;
+    const { options } = program().commands.find((each) => each.name() === 'run')!;
+    const tried = options.filter(({ envVar }) => envVar !== undefined);
+    expect(tried.map(({ long }) => long)).toContain('--observe-only');
+    const tryOne = async ({ long, envVar, required }: Option): Promise<void> => {
+      const value = required ? VALUES[long!]! : 'true';
+      const { code, stderr } = await ended([...args, ...CLUSTER, ...UNSERVED], undefined, {
+        // The options with which a folder of certificates is of use are given by `install`.
+        ...(long !== '--metrics-cert-path' && { [envVar!]: value }),
+      });
+      expect(code, `${envVar!}=${value} ended with ${code}: ${stderr}`).toBe(0);
+      if (long === '--observe-only') expect(stderr).toContain('"observeOnly":true');
+    };
+    while (tried.length > 0) await Promise.all(tried.splice(0, 4).map(tryOne));
+  }, 300_000);
 
   test('a command is tried, unless it is hidden', () => {
     const visible = program().createHelp().visibleCommands(program());
