@@ -35,6 +35,7 @@ interface InstallOptions extends SharedOptions {
   readonly runbooks?: string;
   readonly metricsSecure?: boolean;
   readonly metricsCertSecret?: string;
+  readonly omitUserIds?: boolean;
   readonly apply?: boolean;
   readonly replace?: boolean;
   readonly dryRun?: boolean;
@@ -52,6 +53,7 @@ export async function runInstall(options: InstallOptions, command: Command): Pro
   const text = file === undefined ? undefined : await readPolicy(file);
   const props: InstallProps = {
     ...{ namespace, image, replicas, kinds, flags: kindFlagValues(options) },
+    ...(options.omitUserIds && { omitUserIds: true }),
     ...(watchNamespace && { watchNamespaces: watchNamespace }),
     ...(file !== undefined &&
       text !== undefined && { policy: { text, parsed: (await policyParser(options))(file, text) } }),

@@ -138,6 +138,7 @@ function withValues(text: string, { kinds, on, flags = {}, ...props }: ChartProp
   const changed = {
     image: { repository, tag, digest },
     replicas: props.replicas,
+    omitUserIds: props.omitUserIds ?? false,
     kinds: Object.fromEntries(kinds.map((kind) => [keyOf(kind, kinds), on.includes(kind)])),
     watchNamespaces: props.watchNamespaces ?? [],
     options: Object.fromEntries(options) as object,

@@ -172,7 +172,7 @@ export function operatorOf(deployment: AnyObject): InstalledOperator {
       ...(observesOnly ? ['--observe-only'] : []),
       ...['--selector', '--watch-namespace-selector'].flatMap((flag) => {
         const labels = argumentOf(args, flag)?.join();
-        return labels ? [`${flag}=${labels}`] : [];
+        return labels && !(watchNamespaces && flag !== '--selector') ? [`${flag}=${labels}`] : [];
       }),
       ...(drift ? [`--drift=${drift}`] : []),
     ],
@@ -247,7 +247,10 @@ export async function policyOf(
 export type OptionsInUse = Readonly<Record<string, string>>;
 
 const RUN_OPTIONS = ['--kinds', '--watch-namespace', '--policy', '--metrics-secure'];
-const ANNOTATED_OPTIONS = ['--monitoring', '--monitoring-labels', '--runbooks', '--metrics-cert-secret'];
+const ANNOTATED_OPTIONS = [
+  ...['--monitoring', '--monitoring-labels', '--runbooks'],
+  ...['--metrics-cert-secret', '--omit-user-ids'],
+];
 
 /**
  * Reads the options of an installation from the arguments of its container, and from the annotation of its Deployment.

@@ -210,11 +210,15 @@ function monitoring(install: InstallProps): AnyObject[] {
   return parts.map((part) => objects[part]);
 }
 
-/** A number that is neither root's nor that of a node's user. */
-const USER = { runAsNonRoot: true, runAsUser: 65532, runAsGroup: 65532 };
+/** A number that is neither root's nor that of a node's user; the image has it, too. */
+const USER_ID = 65532;
 
 function deployment(props: InstallProps): AnyObject {
-  const { namespace, replicas, image, policy, secureMetrics } = props;
+  const { namespace, replicas, image, policy, secureMetrics, omitUserIds } = props;
+  const user = {
+    runAsNonRoot: true,
+    ...(!omitUserIds && { runAsUser: USER_ID, runAsGroup: USER_ID }),
+  };
   const labels = podLabels(namespace);
   const mounts = [
     ...(policy
@@ -245,7 +249,7 @@ function deployment(props: InstallProps): AnyObject {
       limits: { cpu: '1', memory: '512Mi', 'ephemeral-storage': '256Mi' },
     },
     securityContext: {
-      ...{ ...USER, readOnlyRootFilesystem: true, allowPrivilegeEscalation: false },
+      ...{ ...user, readOnlyRootFilesystem: true, allowPrivilegeEscalation: false },
       capabilities: { drop: ['ALL'] },
     },
     ...(mounts.length > 0 && {
@@ -255,7 +259,10 @@ function deployment(props: InstallProps): AnyObject {
   const pod = {
     ...{ serviceAccountName: INSTALL_NAME, automountServiceAccountToken: true },
     ...{ enableServiceLinks: false, terminationGracePeriodSeconds: 30 },
-    securityContext: { ...USER, fsGroup: 65532, seccompProfile: { type: 'RuntimeDefault' } },
+    securityContext: {
+      ...{ ...user, ...(!omitUserIds && { fsGroup: USER_ID }) },
+      seccompProfile: { type: 'RuntimeDefault' },
+    },
     topologySpreadConstraints: ['kubernetes.io/hostname', 'topology.kubernetes.io/zone'].map(
       (topologyKey) => ({
         ...{ maxSkew: 1, topologyKey, whenUnsatisfiable: 'ScheduleAnyway' },
@@ -298,7 +305,8 @@ function runArguments(props: InstallProps): string[] {
 }
 
 /** Returns the options of `install` that aren't among the arguments of the container. */
-function optionsAnnotation({ monitoring, secureMetrics }: InstallProps): Record<string, string> | undefined {
+function optionsAnnotation(props: InstallProps): Record<string, string> | undefined {
+  const { monitoring, secureMetrics, omitUserIds } = props;
   const { parts, labels = {}, runbooks } = monitoring ?? {};
   const options = {
     '--monitoring': parts?.join(),
@@ -308,9 +316,10 @@ function optionsAnnotation({ monitoring, secureMetrics }: InstallProps): Record<
         .join() || undefined,
     '--runbooks': runbooks,
     '--metrics-cert-secret': secureMetrics?.certificateSecret,
+    '--omit-user-ids': omitUserIds ? '' : undefined,
   };
   const given = Object.entries(options).flatMap(([name, value]) =>
-    value === undefined ? [] : [`${name}=${value}`],
+    value === undefined ? [] : [value === '' ? name : `${name}=${value}`],
   );
   return given.length === 0 ? undefined : { [OPTIONS_ANNOTATION]: given.join(' ') };
 }

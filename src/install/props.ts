@@ -7,6 +7,8 @@ export interface InstallProps {
   /** Watched with Roles in them, and nothing cluster-wide. @default - all, with a ClusterRole */
   readonly watchNamespaces?: readonly string[];
   readonly replicas: number;
+  /** Leaves UID, GID and fsGroup of the Pods to the cluster, as OpenShift wants it. @default false, they are 65532 */
+  readonly omitUserIds?: boolean;
   /** Of the kinds; they become arguments of the container, and rights may depend on them. */
   readonly flags?: FlagValues;
   /** @default - none, which allows all but routes */

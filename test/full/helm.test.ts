@@ -147,6 +147,12 @@ describe('the chart', () => {
         );
   });
 
+  test('leaves the IDs of its user to the cluster where its value says so, as install does', async () => {
+    const objects = await rendered({ omitUserIds: true });
+    expect(objects).toEqual(installed({ kinds: [appService, jobWatcher], omitUserIds: true }));
+    expect(JSON.stringify([...objects])).not.toMatch(/runAsUser|runAsGroup|fsGroup/);
+  });
+
   test('has image, replicas and policy from its values', async () => {
     const digest = `sha256:${'a'.repeat(64)}`;
     const parsed = { appservice: { maxSize: 3, imageRegistries: ['r.io'] } };

@@ -53,6 +53,14 @@ describe('installManifests', () => {
       expect(all.find(({ metadata }) => metadata.name === crd.metadata.name)?.spec).toEqual(crd.spec);
   });
 
+  it('leaves UID, GID and fsGroup to the cluster on request, and stays restricted', () => {
+    const pod = (omitUserIds: boolean): string =>
+      JSON.stringify(manifests({ omitUserIds }).find(({ kind }) => kind === 'Deployment')!.spec);
+    expect(pod(false)).toMatch(/"runAsUser":65532.*"runAsGroup":65532.*"fsGroup":65532/);
+    expect(pod(true)).not.toMatch(/runAsUser|runAsGroup|fsGroup/);
+    expect(pod(true).match(/"runAsNonRoot":true/g)).toHaveLength(2);
+  });
+
   it('lets Prometheus find the metrics of this installation, by the names that the alerts ask for', () => {
     const all = manifests({ monitoring: { parts: ['service-monitor', 'rules'] } });
     const of = (kind: string): AnyObject => all.find((object) => object.kind === kind)!;

@@ -75,6 +75,7 @@ describe('an installation with fewer options than are in use', () => {
       { kinds: [streamIngress] },
       '--ingress-namespace edge:',
     ],
+    ['user IDs', { omitUserIds: true, monitoring }, { monitoring }, '--omit-user-ids:'],
     ['secure metrics', { secureMetrics: {} }, {}, '--metrics-secure:'],
     [
       'their certificate',
