@@ -280,7 +280,7 @@ function chosen(name: string | undefined, merged: Merged): Found {
   if (!user) throw lost(`its context ${name} names a user that isn't there`);
   const found = {
     ...{ context: name, clusterAt: cluster.at, userAt: user.at },
-    cluster: withScheme(cluster.fields as unknown as KubeconfigCluster, user.fields as KubeconfigUser),
+    cluster: withScheme(cluster.fields, user.fields),
     user: user.fields as KubeconfigUser,
     ...(names.namespace && { namespace: names.namespace }),
   };
@@ -296,11 +296,11 @@ function chosen(name: string | undefined, merged: Merged): Found {
  * what only HTTPS needs.
  * @see https://github.com/kubernetes/client-go/blob/v0.36.3/rest/url_utils.go
  */
-function withScheme(cluster: KubeconfigCluster, user: KubeconfigUser): KubeconfigCluster {
+function withScheme(cluster: Partial<KubeconfigCluster>, user: KubeconfigUser): KubeconfigCluster {
   const { server = '', 'certificate-authority': file, 'certificate-authority-data': data } = cluster;
   const [, scheme, rest] = /^(https?)(:\/\/.*)$/i.exec(server) ?? [];
   if (scheme !== undefined) return { ...cluster, server: scheme.toLowerCase() + (rest ?? '') };
-  if (!/^[^/]+\/?$/.test(server)) return cluster;
+  if (!/^[^/]+\/?$/.test(server)) return { ...cluster, server };
   const isSecure = file || data || cluster['insecure-skip-tls-verify'] || hasCertificate(user);
   return { ...cluster, server: `http${isSecure ? 's' : ''}://${server}` };
 }
@@ -369,7 +369,7 @@ function isHttp(url: string): boolean {
 
 /** Returns a URL as far as it may be shown. */
 function withoutLogin(url: string): string {
-  return url.replace(/[^/]*@/, '');
+  return url.replace(/^(\w+:\/\/)?[^/]*@/, '$1');
 }
 
 /**

@@ -360,15 +360,15 @@ function proxyFailure(proxy: string, error: unknown): ProxyFailure {
 class ProxyClient extends Pool {
   constructor(proxy: string, origin: URL, options: object) {
     super(origin, options);
-    const connect = this.connect.bind(this) as (
-      to: Dispatcher.ConnectOptions,
-    ) => Promise<Dispatcher.ConnectData>;
-    this.connect = (async (to: Dispatcher.ConnectOptions) => {
-      const answer = await connect(to).catch((error: unknown) => Promise.reject(proxyFailure(proxy, error)));
+    const tunnel = async (to: Dispatcher.ConnectOptions): Promise<Dispatcher.ConnectData> => {
+      const answer = await super.connect(to).catch((error: unknown) => {
+        throw proxyFailure(proxy, error);
+      });
       if (answer.statusCode === 200) return answer;
       answer.socket.on('error', () => undefined).destroy();
       throw proxyFailure(proxy, `it answers ${answer.statusCode} ${STATUS_CODES[answer.statusCode] ?? ''}`);
-    }) as Pool['connect'];
+    };
+    Object.assign(this, { connect: tunnel });
   }
 }
 

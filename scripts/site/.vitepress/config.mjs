@@ -24,7 +24,13 @@ const sections = {
     ...below('examples'),
   ],
   Reference: ['docs/reference/cli.md', 'docs/reference/install.md', ...below('docs/reference')],
-  Operate: ['docs/on-call.md', 'docs/monitoring/README.md', 'docs/runbooks/README.md', ...below('docs/runbooks'), 'SECURITY.md'],
+  Operate: [
+    'docs/on-call.md',
+    'docs/monitoring/README.md',
+    'docs/runbooks/README.md',
+    ...below('docs/runbooks'),
+    'SECURITY.md',
+  ],
   'How it works': [
     ...['docs/engine.md', 'docs/promises.md', 'docs/walk.md', 'docs/decisions/README.md'],
     ...below('docs/decisions'),
