@@ -12,7 +12,8 @@ import { isGroup, isKind, isKubernetesGroup, isLabel } from './names.js';
 import { inNamespaces } from './namespace-selector.js';
 import { groupOf, isMap } from './object.js';
 import type { AnyObject } from './object.js';
-import { KindReferences } from './references.js';
+import { parseLabelSelector } from './label-selector.js';
+import { KindReferences, mistakeIn } from './references.js';
 import type { ReferenceProps, ReferencesOf } from './references.js';
 import { OwnedChildren } from './owned-children.js';
 import type { OwnFunctions } from './owned-children.js';
@@ -211,8 +212,19 @@ function referencesOf(owner: ResourceType, given: object): KindReferences {
     if (!owner.namespaced && namespaced && !namespace)
       throw misdefined(where, `${owner.kind} has no namespace; add namespace: (cr) => cr.spec.namespace`);
     if (data !== undefined && kind !== 'Secret') throw misdefined(where, 'data is for Secrets; leave it out');
+    const mistake = mistakeIn(constantOf(namespace), constantOf(one), constantOf(labels));
+    if (mistake !== undefined) throw misdefined(where, `${mistake}; change what the function returns`);
   }
   return new KindReferences(owner, given as Readonly<Record<string, ReferenceProps<never>>>);
+}
+
+/** Returns what a function without parameters always returns; undefined where that is nothing, or can't be found out. */
+function constantOf<T>(given: ((cr: never) => T | undefined) | undefined): T | undefined {
+  try {
+    return given?.length === 0 ? (given as () => T | undefined)() || undefined : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 const A_VALUE = '{ password: { length: 32 }, key: { bytes: 32 } }';
@@ -331,6 +343,14 @@ const isSize = (value: unknown): boolean =>
 const isAlphabet = (value: unknown): boolean =>
   typeof value === 'string' && /^[ -~]{2,}$/.test(value) && new Set(value).size === value.length;
 
+function isSelector(value: unknown): boolean {
+  try {
+    return isText(value) && parseLabelSelector(value).matchExpressions !== undefined;
+  } catch {
+    return false;
+  }
+}
+
 const A_GENERATED_VALUE: readonly Option[] = [
   ['length', optional(isSize), 'give a number of characters up to 1024'],
   ['alphabet', optional(isAlphabet), "give at least two ASCII characters, each once: '0123456789abcdef'"],
@@ -356,7 +376,7 @@ const TYPE_LISTS = [
       ...OF_A_TYPE,
       [
         'selector',
-        isText,
+        isSelector,
         "give a label selector such as 'demo.io/widget', or all objects of the type are read",
       ],
       ['keep', isFunction, 'give a function'],

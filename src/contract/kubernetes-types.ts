@@ -15,6 +15,7 @@ import type {
   V1PodDisruptionBudget,
   V1PodSpec,
   V1PodTemplateSpec,
+  V1ReplicaSet,
   V1ResourceQuota,
   V1Role,
   V1RoleBinding,
@@ -29,13 +30,28 @@ import type { AnyObject } from './object.js';
 
 /**
  * A type of client-node as its values travel on the wire: plain, read-only JSON instead of instances of its
- * classes, with times as strings.
+ * classes, with times as strings and the API's own names of fields.
  */
-export type Wire<T> = T extends Date
-  ? string
-  : T extends object
-    ? { readonly [Key in keyof T]: Wire<T[Key]> }
-    : T;
+export type Wire<T> = unknown extends T
+  ? T
+  : T extends Date
+    ? string
+    : T extends readonly (infer Item)[]
+      ? readonly Wire<Item>[]
+      : T extends object
+        ? { readonly [Key in keyof T as WireName<Key>]: Wire<T[Key]> }
+        : T;
+
+/** Name of a field: client-node puts `_` before words of JavaScript, as in `_from`, and in place of dashes. */
+type WireName<Key> = Key extends `_${infer Name}`
+  ? Name
+  : Key extends `x_kubernetes_${string}`
+    ? Dashed<Key>
+    : Key;
+
+type Dashed<Name extends string> = Name extends `${infer First}_${infer Rest}`
+  ? `${First}-${Dashed<Rest>}`
+  : Name;
 
 /** Types of Kubernetes whose fields are known here, by API version and kind. */
 export interface KubernetesTypes {
@@ -50,7 +66,12 @@ export interface KubernetesTypes {
     Service: V1Service;
     ServiceAccount: V1ServiceAccount;
   };
-  'apps/v1': { DaemonSet: V1DaemonSet; Deployment: V1Deployment; StatefulSet: V1StatefulSet };
+  'apps/v1': {
+    DaemonSet: V1DaemonSet;
+    Deployment: V1Deployment;
+    ReplicaSet: V1ReplicaSet;
+    StatefulSet: V1StatefulSet;
+  };
   'autoscaling/v2': { HorizontalPodAutoscaler: V2HorizontalPodAutoscaler };
   'batch/v1': { CronJob: V1CronJob; Job: V1Job };
   'networking.k8s.io/v1': { Ingress: V1Ingress; NetworkPolicy: V1NetworkPolicy };

@@ -143,7 +143,11 @@ export class KindReferences {
     const [wanted, labels] = [props.name?.(cr as never) || undefined, props.labels?.(cr as never)];
     if (wanted === undefined && labels === undefined) return props.labels ? [] : undefined;
     const owner = describeRef({ ...cr, ...cr.metadata, kind: this.owner.kind });
-    const ref = { ...type, name: wanted ?? labelText(labels), ...(namespace !== undefined && { namespace }) };
+    const ref = {
+      ...type,
+      name: wanted ?? (labelText(labels) || '{}'),
+      ...(namespace !== undefined && { namespace }),
+    };
     const what = `${owner} refers to ${describeRef(ref)} (references.${name})`;
     const mistake =
       type.namespaced && namespace === undefined && !isOffline
@@ -192,13 +196,14 @@ const NO_NAME = /^\.{1,2}$|[/%=,\\\s]|^.{254}/su;
 const MAX_SELECTOR = 4_096;
 
 /** Returns why nothing can be found: the API server would refuse the request each time. */
-function mistakeIn(
+export function mistakeIn(
   namespace: string | undefined,
   name: string | undefined,
-  labels: Readonly<Record<string, string>> = {},
+  labels: Readonly<Record<string, string>> | undefined,
 ): string | undefined {
   if (namespace !== undefined && !NAMESPACE.test(namespace)) return `no namespace is called "${namespace}"`;
   if (name !== undefined) return NO_NAME.test(name) ? `no object is called "${name}"` : undefined;
+  if (labels === undefined) return undefined;
   const all = Object.entries(labels);
   if (all.length === 0) return 'no labels would select every object';
   if (labelText(labels).length > MAX_SELECTOR) return 'so many labels are more than a request can have';

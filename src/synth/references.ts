@@ -1,5 +1,5 @@
 import type { RenderedKind, RenderInputs } from '../contract/kind.js';
-import { byName, isMap } from '../contract/object.js';
+import { byName, isMap, objectId } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import type { Find } from '../contract/references.js';
 import { groupKind } from '../contract/resource.js';
@@ -30,7 +30,7 @@ function isObject(value: unknown): value is AnyObject {
   return [value.apiVersion, value.kind, value.metadata.name].every((text) => typeof text === 'string');
 }
 
-/** Returns what a custom resource is rendered from, but for itself. */
+/** Returns what a custom resource is rendered from, but for itself; it may refer to itself. */
 export function offlineInputs(
   { references }: RenderedKind,
   cr: CustomResource,
@@ -39,7 +39,10 @@ export function offlineInputs(
   return {
     ...(policy && { policy }),
     ...(observed && { observed }),
-    ...(references && { references: references.resolve(cr, findAmong(objects), true) ?? {} }),
+    ...(references && {
+      references:
+        references.resolve(cr, findAmong([...objects, cr as CustomResource & AnyObject]), true) ?? {},
+    }),
   };
 }
 
@@ -62,6 +65,8 @@ function findAmong(objects: readonly AnyObject[]): Find {
       const metadata = { ...object.metadata, ...(namespace !== undefined && { namespace }) };
       return keep(withEncodedSecret({ ...object, metadata }));
     });
-    return { objects: byName(placed) };
+    // The first of those that are given twice.
+    const distinct = new Map(placed.reverse().map((object) => [objectId(object), object]));
+    return { objects: byName([...distinct.values()]) };
   };
 }

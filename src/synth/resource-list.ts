@@ -181,8 +181,8 @@ export async function renderList(list: ResourceList, options: RenderListOptions)
     { ...options, warn: (line) => void warnings.push(line) },
   );
   const rendered: Rendered[] = [];
-  const references = list.items.flatMap(({ object }) => object ?? []);
-  const inputs = { ...options, references };
+  const references = list.items.filter((item) => !ours.includes(item as ObjectItem));
+  const inputs = { ...options, references: references.flatMap(({ object }) => object ?? []) };
   const { problems, notes } = renderAll(checked.inputs, inputs, (each) => void rendered.push(each));
   const placed = place(list, ours, checked.inputs, rendered);
   const all = [...checked.problems, ...problems, ...placed.problems];

@@ -13,7 +13,7 @@ import { offlineInputs } from './references.js';
 import { copyPlain, render } from './render.js';
 
 export interface RenderOptions {
-  /** Objects that custom resources may refer to. @default - none */
+  /** Objects that custom resources may refer to, beside each other. @default - none */
   readonly references?: readonly AnyObject[];
   /** Policy of the admin. @default - everything */
   readonly policy?: Policy;
@@ -68,6 +68,10 @@ export function renderAll(
 ): { readonly problems: readonly Remark[]; readonly notes: readonly Remark[] } {
   const problems: Remark[] = [];
   const notes: Remark[] = [];
+  const references = [
+    ...(options.references ?? []),
+    ...inputs.map(({ cr }) => cr as CustomResource & AnyObject),
+  ];
   const together = new Map<Kind, CustomResourceInput[]>();
   const observing = new Set<string>();
   const makers = new Map<string, string>();
@@ -79,7 +83,11 @@ export function renderAll(
     }
     if (kind.rendering.each.observes) observing.add(kind.type.kind);
     try {
-      const objects = render(kind.rendering.each, cr, offlineInputs(kind.rendering.each, cr, options));
+      const objects = render(
+        kind.rendering.each,
+        cr,
+        offlineInputs(kind.rendering.each, cr, { ...options, references }),
+      );
       refuseTwins(makers, describeRef({ ...refOf(cr), kind: kind.type.kind }), objects);
       written({ name: fileName(kind.type, cr), of: input, objects });
       const { generated } = kind.rendering.each;
@@ -97,14 +105,28 @@ export function renderAll(
     const message = `${name}: what depends on the status of its children is pending; it is rendered as if there were none yet`;
     notes.push({ path: [], message });
   }
+  const silent: string[] = [];
   for (const [kind, ofKind] of together) {
     try {
-      const findings = renderKind(kind, ofKind, options, written);
+      const made: string[] = [];
+      const findings = renderKind(kind, ofKind, options, (rendered) => {
+        made.push(rendered.name);
+        written(rendered);
+      });
       for (const [level, remark] of findings) (level === 'error' ? problems : notes).push(remark);
+      if (made.length + findings.length === 0) silent.push(kind.type.kind);
     } catch (error) {
       const where = error instanceof OperatorError ? '' : `${kind.type.kind} can't be rendered: `;
       problems.push({ path: [], message: `${where}${messageOf(error)}` });
     }
+  }
+  if (silent.length > 0) {
+    const message = `${silent.join(', ')}: renders no objects: its controllers make them in a cluster; leave it out here`;
+    // Beside others it may be given by the way; alone, nothing would come of it.
+    (silent.length < new Set(inputs.map(({ kind }) => kind)).size ? notes : problems).push({
+      path: [],
+      message,
+    });
   }
   return { problems, notes };
 }

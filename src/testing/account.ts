@@ -143,8 +143,15 @@ export async function heldRights(
   return answers.flat();
 }
 
-/** Installs a CRD and waits until the whole API server knows it. Nothing else is left; tests may call it at once. */
-export async function installCrd(cluster: Cluster, kind: Pick<Kind, 'type' | 'crd'>): Promise<void> {
+/** Installs CRDs, all at once, and waits until the whole API server knows them. Nothing else is left; tests may call it at once. */
+export async function installCrd(
+  cluster: Cluster,
+  ...kinds: readonly Pick<Kind, 'type' | 'crd'>[]
+): Promise<void> {
+  await Promise.all(kinds.map((kind) => installOne(cluster, kind)));
+}
+
+async function installOne(cluster: Cluster, kind: Pick<Kind, 'type' | 'crd'>): Promise<void> {
   await eventually(() => cluster.apply(definitionType, kind.crd as unknown as AnyObject, 'test'));
   // Established isn't enough: the type is served a moment later.
   await eventually(() => cluster.list(kind.type, 'default'));

@@ -140,7 +140,9 @@ const REFERENCE_CHANGES = ['changed', 'deleted', 'created again', 'replaced by a
 export async function references(stand: Stand): Promise<Outcome> {
   const lookups = ownRendering(stand).references?.lookups;
   if (!lookups) return notApplicable('it refers to nothing');
-  const types = lookups.map(({ type }) => groupKind(type));
+  const own = groupKind(stand.kind.type);
+  const types = lookups.map(({ type }) => groupKind(type)).filter((type) => type !== own);
+  if (types.length === 0) return notApplicable('it refers to its own kind alone');
   const around = stand.surroundings?.(ANY_SITE).objects ?? [];
   const subjects = around.flatMap((object, index) => (types.includes(groupKind(object)) ? [index] : []));
   if (subjects.length === 0) {

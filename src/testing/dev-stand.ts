@@ -74,26 +74,26 @@ class DevStand {
     // They may be removed, and the kind come back.
     for (const name of left) this.crds.delete(name);
     const changed = kinds.filter(({ crd }) => !isDeepStrictEqual(this.crds.get(crd.metadata.name), crd));
-    let isNew = false;
-    for (const { type, crd } of changed) {
+    const install = async ({ type, crd }: StandKind): Promise<boolean> => {
       const { name } = crd.metadata;
+      const isNew = !this.crds.has(name);
       try {
         await this.cluster.apply(definitionType, crd as unknown as AnyObject, 'test');
-        if (!this.crds.has(name)) {
-          await installCrd(this.cluster, { type, crd });
-          isNew = true;
-        }
+        if (isNew) await installCrd(this.cluster, { type, crd });
         this.crds.set(name, crd);
+        return isNew;
       } catch (error) {
         refused.push({ crd: name, why: `The CRD ${name} is refused: ${messageOf(error)}` });
+        return false;
       }
-    }
+    };
+    const added = await Promise.all(changed.map(install));
     if (!isDeepStrictEqual(this.rules, rules)) {
       await grant(this.cluster, { user: DEFAULT_NAMESPACE, rules });
       this.rules = rules;
     }
     // Its garbage collector would learn of them half a minute later.
-    if (isNew) await this.sandbox.restartControllerManager();
+    if (added.includes(true)) await this.sandbox.restartControllerManager();
     return { refused, left, changed: changed.length > refused.length };
   }
 

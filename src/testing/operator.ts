@@ -153,7 +153,7 @@ export async function withSandbox<T>(
   const cluster = new Cluster(sandbox);
   const operators: Operator[] = [];
   try {
-    for (const kind of kinds) await installCrd(cluster, kind);
+    await installCrd(cluster, ...kinds);
     // Its garbage collector would learn of them half a minute later.
     if (kinds.length > 0 && options.apiOnly !== true) await sandbox.restartControllerManager();
     return await body({

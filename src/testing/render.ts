@@ -225,12 +225,21 @@ function difference(when: string, expected: unknown, found: unknown, sequence: r
 }
 
 function anonymous(objects: readonly AnyObject[], name: string, digests: readonly string[]): unknown {
-  return Object.fromEntries(
-    objects.map((object) => [
-      objectId(object).replaceAll(name, '<name>'),
-      JSON.parse(withoutDigests(JSON.stringify(object), digests).replaceAll(name, '<name>')) as unknown,
-    ]),
-  );
+  const general = (text: string): string => withoutDigests(text, digests).replaceAll(name, '<name>');
+  return byId(objects.map((object) => [general(objectId(object)), general(JSON.stringify(object))]));
+}
+
+/** Returns objects by their ids, in order; those that differ in a digest alone are counted. */
+export function byId(
+  objects: readonly (readonly [id: string, json: string])[],
+): Readonly<Record<string, unknown>> {
+  const found: Record<string, unknown> = {};
+  for (const [id, json] of objects.toSorted((a, b) => (a.join() < b.join() ? -1 : 1))) {
+    let number = 1;
+    while (Object.hasOwn(found, number === 1 ? id : `${id} ${number}`)) number++;
+    found[number === 1 ? id : `${id} ${number}`] = JSON.parse(json) as unknown;
+  }
+  return found;
 }
 
 function reversed(value: unknown): unknown {
@@ -267,8 +276,9 @@ function shown(value: unknown): string {
   return text.length > 80 ? `${text.slice(0, 77)}...` : text;
 }
 
-/** As long and as random as a hash is. */
+/** As long and as random as a hash is: a whole text, or words of one, as in the name `web-5d8f7c`. */
 const DIGEST = /^[\w+/=:-]{6,}$/;
+const WORDS = /[A-Za-z0-9]{6,}/g;
 
 /**
  * Returns texts in the objects of a custom resource that are hashes of something with its name in it: what differs under
@@ -280,14 +290,18 @@ export function digestsOf(
   objects = made(name),
 ): readonly string[] {
   const other = `${name.startsWith('z') ? 'y' : 'z'}${name.slice(1)}`;
-  return differences(objects, made(other)).flatMap(({ expected, found }) => {
-    if (typeof expected !== 'string' || typeof found !== 'string') return [];
-    const isName = expected.replaceAll(name, other) === found;
-    return !isName && expected.length === found.length && DIGEST.test(expected) ? [expected] : [];
+  const found = differences(objects, made(other)).flatMap(({ expected, found: now }) => {
+    if (typeof expected !== 'string' || typeof now !== 'string' || expected.length !== now.length) return [];
+    const renamed = expected.replaceAll(name, other);
+    if (renamed === expected && DIGEST.test(expected)) return [expected];
+    const words = [...renamed.matchAll(WORDS)].filter(({ 0: word, index }) => !now.startsWith(word, index));
+    return words.map(([word]) => word);
   });
+  return [...new Set(found)];
 }
 
-/** Replaces each digest by the same word. */
+/** Replaces each digest by the same word, the longest first: one may be the begin of another. */
 export function withoutDigests(text: string, digests: readonly string[]): string {
-  return digests.reduce((left, digest) => left.replaceAll(digest, '<digest>'), text);
+  const longestFirst = digests.toSorted((a, b) => b.length - a.length);
+  return longestFirst.reduce((left, digest) => left.replaceAll(digest, '<digest>'), text);
 }

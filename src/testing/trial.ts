@@ -18,7 +18,7 @@ import { collection } from './cluster.js';
 import type { Cluster, Place } from './cluster.js';
 import { eventually } from './eventually.js';
 import { Operator } from './operator.js';
-import { differences, digestsOf, rendered, withoutDigests } from './render.js';
+import { byId, differences, digestsOf, rendered, withoutDigests } from './render.js';
 import type { Failure, MakeSurroundings, Site, Surroundings, SweepOptions } from './sweep.js';
 import type { Random, Spec } from './walk.js';
 
@@ -522,9 +522,11 @@ export type Normal = Readonly<Record<string, unknown>>;
 
 /** Fields that the cluster fills differently for each object, unless they are applied. */
 const CHOSEN = new Set([
-  ...['clusterIP', 'clusterIPs', 'nodePort', 'healthCheckNodePort', 'volumeName', 'replicas'],
+  ...['clusterIP', 'clusterIPs', 'nodePort', 'healthCheckNodePort', 'volumeName', 'replicas', 'nodeName'],
   ...['batch.kubernetes.io/controller-uid', 'controller-uid'],
 ]);
+/** Volume that the API server adds to each Pod, under a name of its own. */
+const TOKEN_VOLUME = /\bkube-api-access-[a-z0-9]{5}\b/g;
 const ANNOTATIONS_OF_CLUSTER = [
   'deployment.kubernetes.io/revision',
   'deprecated.daemonset.template.generation',
@@ -541,19 +543,20 @@ interface Named {
 /** Returns objects as two custom resources of the same spec have them in common, with the fields that each manager owns. */
 export function normal(objects: readonly AnyObject[], cr: Named): Normal {
   const { name, namespace, elsewhere, uid, digests } = cr;
-  const anonymous = (text: string): string => {
+  const anonymous = (given: string): string => {
+    const text = withoutDigests(given, digests);
     const here = elsewhere === undefined ? text : text.replaceAll(elsewhere, '<elsewhere>');
     return here.replaceAll(uid, '<uid>').replaceAll(namespace, '<namespace>').replaceAll(name, '<name>');
   };
   const entries = objects.map((object) => {
     const { metadata } = object;
-    const json = withoutDigests(JSON.stringify(comparable(object)), digests);
+    const json = JSON.stringify(comparable(object)).replaceAll(TOKEN_VOLUME, 'kube-api-access');
     const [isElsewhere, isHere] = [elsewhere, namespace].map((each) => metadata.namespace === each);
-    const value = JSON.parse(anonymous(json.replaceAll(metadata.uid ?? ' ', '<own uid>'))) as unknown;
     const place = isHere ? '' : isElsewhere ? '<elsewhere>/' : `${anonymous(metadata.namespace ?? '')}/`;
-    return [`${groupKind(object)} ${place}${anonymous(metadata.name)}`, value] as const;
+    const id = `${groupKind(object)} ${place}${anonymous(metadata.name)}`;
+    return [id, anonymous(json.replaceAll(metadata.uid ?? ' ', '<own uid>'))] as const;
   });
-  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+  return byId(entries);
 }
 
 function comparable(object: AnyObject): Normal {

@@ -180,6 +180,15 @@ describe('defineKind', () => {
     ['related[0]: apps/v1 has no Pod', { related: [{ ...PODS, apiVersion: 'apps/v1' }] }],
     ['children[0]: recreate: give true or false', { children: [{ ...DEPLOYMENT, recreate: 'yes' }] }],
     ['related[0]: selector: give a label selector', { related: [{ ...PODS, selector: '' }] }],
+    ['related[0]: selector: give a label selector', { related: [{ ...PODS, selector: 'a=(' }] }],
+    [
+      'references.all: no labels would select every object; change what the function returns',
+      { references: { all: { apiVersion: 'v1', kind: 'Secret', labels: () => ({}) } } },
+    ],
+    [
+      'references.tls: no namespace is called "A b"; change what the function returns',
+      { references: { tls: { ...A_SECRET, name: () => 'a', namespace: () => 'A b' } } },
+    ],
     ['related[0]: keep: give a function', { related: [{ ...PODS, keep: true }] }],
     ['defineKind: handOver: give a function', { handOver: {} }],
     ['defineKind: policySchema: give a schema', { policySchema: true }],

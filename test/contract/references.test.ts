@@ -52,7 +52,11 @@ it.each<[what: string, props: Partial<ReferenceProps<never>>, message: string]>(
   ],
   ['namespace', { name: () => 'db', namespace: () => 'A b' }, 'no namespace is called "A b"'],
   ['label', { labels: () => ({ tier: 'a b' }) }, 'no object has the label tier=a b'],
-  ['empty selector', { labels: () => ({}) }, 'no labels would select every object'],
+  [
+    'empty selector',
+    { labels: () => ({}) },
+    "Widget shop/web refers to Secret shop/{} (references.db), which can't be: no labels would select every object",
+  ],
 ])('a %s that nothing can have is not asked for: %j', (_, props, message) => {
   const found = resolved({ ...secret, ...props }, cr('web'));
   expect(found.asked).toEqual([]);

@@ -1,8 +1,10 @@
+import type { V1JSONSchemaProps, V1ListMeta } from '@kubernetes/client-node';
 import { Construct } from 'constructs';
 import { describe, expectTypeOf, it } from 'vitest';
 import type { KosmosAppService } from '../../imports/kosmos.io.js';
 import { defineCrd } from '../../src/contract/define-crd.js';
 import { defineKind } from '../../src/contract/define-kind.js';
+import type { KubernetesManifest, Wire } from '../../src/contract/kubernetes-types.js';
 import type { ReferenceProps, References } from '../../src/contract/references.js';
 import type { PropsOf, SpecOf, StatusOf } from '../../src/contract/typed-crd.js';
 
@@ -265,5 +267,26 @@ describe('the types of generated values', () => {
     defineKind({ crd, construct: Guestbook, generated: values, children: [] });
     // @ts-expect-error The construct needs more.
     defineKind({ crd, construct: Guestbook, generated: { password: {} }, children: [] });
+  });
+});
+
+describe('the types of Kubernetes', () => {
+  it('have the names that the API server has, not those of client-node', () => {
+    const policy = {
+      ...({ apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy' } as const),
+      metadata: { name: 'web' },
+      spec: { podSelector: {}, ingress: [{ from: [{ podSelector: {} }] }] },
+    } satisfies KubernetesManifest;
+    const misnamed = [{ _from: [{ podSelector: {} }] }];
+
+    expectTypeOf(policy).toExtend<KubernetesManifest>();
+    ({
+      ...policy,
+      // @ts-expect-error The API server would drop it.
+      spec: { podSelector: {}, ingress: misnamed },
+    }) satisfies KubernetesManifest;
+    expectTypeOf<Wire<V1ListMeta>['continue']>().toEqualTypeOf<string | undefined>();
+    expectTypeOf<Wire<V1JSONSchemaProps>>().toHaveProperty('x-kubernetes-list-map-keys');
+    expectTypeOf<Wire<V1JSONSchemaProps>['default']>().toBeAny();
   });
 });

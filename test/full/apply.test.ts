@@ -27,7 +27,7 @@ let apps: Subject;
 let own: Reconstruct;
 
 beforeAll(async () => {
-  for (const kind of [appService, jobWatcher]) await installCrd(cluster, kind);
+  await installCrd(cluster, appService, jobWatcher);
   apps = new Subject(cluster, appService, await cluster.makeNamespace('apply'));
   const namespaces = [apps.namespace];
   const written = ['appservices', 'jobwatchers'].map((resource, index) => ({

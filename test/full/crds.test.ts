@@ -31,7 +31,7 @@ let restricted: string;
 let namespace: string;
 
 beforeAll(async () => {
-  await Promise.all([installCrd(cluster, appService), installCrd(cluster, appServiceOfExample)]);
+  await installCrd(cluster, appService, appServiceOfExample);
   namespace = await cluster.makeNamespace('crds');
   restricted = await cluster.makeNamespace('crds-restricted');
   for (const [name, level] of Object.entries({ [namespace]: 'baseline', [restricted]: 'restricted' })) {

@@ -44,7 +44,7 @@ let apps: Subject;
 let differ: Reconstruct;
 
 beforeAll(async () => {
-  for (const kind of kinds) await installCrd(cluster, kind);
+  await installCrd(cluster, ...kinds);
   namespace = await cluster.makeNamespace('diff');
   apps = new Subject(cluster, appService, namespace);
   await new IngressNginx(cluster, user, 'own', namespace, 'proxy').makeService();

@@ -116,7 +116,7 @@ const cases: readonly Case[] = [
 
 beforeAll(async () => {
   await healthOf([]);
-  await Promise.all(kinds.map((kind) => installCrd(cluster, kind)));
+  await installCrd(cluster, ...kinds);
   namespace = await cluster.makeNamespace('gitops-health');
   proxies = await cluster.makeNamespace('gitops-proxies');
   await new IngressNginx(cluster, user, undefined, proxies).makeService();

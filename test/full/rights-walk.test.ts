@@ -26,7 +26,7 @@ const own = ownControlPlane({ apiOnly: true });
 
 beforeAll(async () => {
   await installGatewayApi(own.cluster);
-  await Promise.all([appService, jobWatcher, streamIngress].map((kind) => installCrd(own.cluster, kind)));
+  await installCrd(own.cluster, appService, jobWatcher, streamIngress);
 });
 
 const plain = { size: 2, image: 'example.com/web:1', resources: { requests: { cpu: '100m' } } };

@@ -30,7 +30,7 @@ let status: Reconstruct;
 let kubeconfig: string;
 
 beforeAll(async () => {
-  for (const kind of kinds) await installCrd(cluster, kind);
+  await installCrd(cluster, ...kinds);
   namespace = await cluster.makeNamespace('status');
   folder = await mkdtemp(join(tmpdir(), 'status-'));
   apps = new Subject(cluster, appService, namespace);

@@ -30,7 +30,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const { kind: bundle, config } = await loadBundle();
   const kinds = [appService, streamIngress, jobWatcher, bundle];
   await sandbox.kubectl(['apply', '-f', '-'], { stdin: JSON.stringify(httpRouteCrd) });
-  await Promise.all(kinds.map((kind) => installCrd(cluster, kind)));
+  await installCrd(cluster, ...kinds);
   // Where ingress-nginx is, which gets a Role of its own.
   await sandbox.kubectl(['create', 'namespace', 'ingress-nginx']);
   const controller = await startController({

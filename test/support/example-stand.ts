@@ -96,7 +96,7 @@ export class ExampleStand implements AsyncDisposable {
   private async makeSurroundings(): Promise<void> {
     const { cluster, kinds, examples } = this;
     await installGatewayApi(cluster);
-    await Promise.all(kinds.map((kind) => installCrd(cluster, kind)));
+    await installCrd(cluster, ...kinds);
     const own = examples.map(({ object }) => object.metadata.namespace!);
     for (const name of new Set([...own, OPERATOR_NAMESPACE, 'ingress-nginx', 'infra'])) {
       const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };

@@ -48,7 +48,7 @@ export async function sceneryFor(
   ...installed: readonly Kind[]
 ): Promise<Scenery> {
   const cluster = new Cluster(sandbox);
-  for (const kind of installed) await installCrd(cluster, kind);
+  await installCrd(cluster, ...installed);
   const namespace = await cluster.makeNamespace(purpose);
   const proxy = await FaultProxy.start(sandbox);
   const kubeconfig = await kubeconfigOf(cluster, userOf(namespace), { server: proxy.url });

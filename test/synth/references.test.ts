@@ -1,4 +1,11 @@
+import { ApiObject } from 'cdk8s';
+import { Construct } from 'constructs';
 import { expect, test } from 'vitest';
+import { defineCrd } from '../../src/contract/define-crd.js';
+import { defineKind } from '../../src/contract/define-kind.js';
+import type { AnyObject } from '../../src/contract/object.js';
+import type { References } from '../../src/contract/references.js';
+import type { PropsOf } from '../../src/contract/typed-crd.js';
 import { render } from '../../src/testing/render.js';
 import { synth } from '../../src/synth/synth.js';
 import { readReferences } from '../../src/synth/references.js';
@@ -80,4 +87,62 @@ test('a KRM function finds them in the list', async () => {
   const { text, problems } = await renderList(parseResourceList(JSON.stringify(list)), { kinds: [kind] });
   expect(problems).toEqual([]);
   expect(text).toContain('checksum/tls');
+});
+
+const linkCrd = defineCrd({
+  ...{ group: 'test.example.com', kind: 'Link', description: 'A part of a chain.' },
+  spec: {
+    type: 'object',
+    properties: { before: { type: 'string' }, size: { type: 'integer', default: 3 } },
+  },
+});
+const LINK = { apiVersion: 'test.example.com/v1', kind: 'Link' } as const;
+const linkReferences = {
+  before: { ...LINK, name: (cr) => cr.spec.before },
+  self: { ...LINK, name: (cr) => cr.metadata.name },
+} as const satisfies References<typeof linkCrd>;
+
+const wordOf = (object: AnyObject | undefined): unknown =>
+  (object?.status as { readonly word?: string } | undefined)?.word;
+
+/** Refers to another custom resource of its kind, and to itself. */
+class Link extends Construct {
+  constructor(
+    scope: Construct,
+    id: string,
+    { metadata: { name }, references }: PropsOf<typeof linkCrd, { references: typeof linkReferences }>,
+  ) {
+    super(scope, id);
+    const [before, self] = [references.before, references.self].map((each) =>
+      JSON.stringify([(each?.spec as { size?: number } | undefined)?.size, wordOf(each)]),
+    );
+    const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { before, self } };
+    new ApiObject(this, 'Map', object);
+  }
+}
+const chained = defineKind({
+  ...{ crd: linkCrd, references: linkReferences, construct: Link },
+  children: [{ apiVersion: 'v1', kind: 'ConfigMap' }],
+});
+const link = (name: string, rest: object): AnyObject => ({
+  ...{ ...LINK, metadata: { name, namespace: 'shop' } },
+  ...rest,
+});
+const chain = [link('second', { spec: { before: 'first', size: 5 } }), link('first', { spec: {} })];
+
+test('custom resources that are given together are found by each other, with their defaults', async () => {
+  const folder = folderWith({ 'all.yaml': chain.map((each) => JSON.stringify(each)).join('\n---\n') });
+  const options = { kinds: [chained], sources: [`${folder}/all.yaml`] };
+  const textOf = async (references?: readonly AnyObject[]) =>
+    (await synth({ ...options, ...(references && { references }) })).map(({ text }) => text).join();
+
+  expect(await textOf()).toContain('before: "[3,null]"\n  self: "[5,null]"');
+  // One that is given as a reference says more, as its status.
+  const live = link('first', { spec: { size: 7 }, status: { word: 'ready' } });
+  expect(await textOf([live])).toContain('[7,"ready"]');
+  expect(render(chained, chain[1]!)[0]).toMatchObject({ data: { self: '[3,null]' } });
+
+  const list = { apiVersion: 'config.kubernetes.io/v1', kind: 'ResourceList', items: chain };
+  const { text } = await renderList(parseResourceList(JSON.stringify(list)), { kinds: [chained] });
+  expect(text).toContain('before: "[3,null]"');
 });

@@ -65,6 +65,18 @@ describe('Custom resources that are rendered together', () => {
     expect(problems).toEqual(['<stdin>: document 2, line 10: nginx is taken']);
   });
 
+  it('of a kind whose controllers make all objects are refused where nothing else is rendered', async () => {
+    const none: RenderTogether = () => ({ manifests: [] });
+    const message = 'Widget: renders no objects: its controllers make them in a cluster; leave it out here';
+    expect(await problemsOf(synthText(document('a'), none))).toEqual([message]);
+    const notes: string[] = [];
+    const both = document('a') + document('own', 'x', 'Gadget');
+    const files = await synthText(both, none, { note: (line) => void notes.push(line) });
+    expect([files.length, notes]).toEqual([1, [message]]);
+    const said: RenderTogether = () => ({ manifests: [], findings: [{ level: 'note', message: 'none' }] });
+    expect(await synthText(document('a'), said)).toEqual([]);
+  });
+
   it('are given flags, the kind’s section of the policy, and a renderer for constructs', async () => {
     let seen: KindContext | undefined;
     const look: RenderTogether = ([cr], context) => {

@@ -5,7 +5,7 @@ import { installCrd } from '../../src/testing/account.js';
 import { sound } from '../scenarios/planted/sound.js';
 
 /** One that takes everything, and knows what is there. */
-function willing() {
+function willing(send?: (there: ReadonlySet<string>) => unknown) {
   const there = new Set<string>();
   const made: string[] = [];
   const cluster = {
@@ -16,7 +16,7 @@ function willing() {
     },
     list: () => Promise.resolve([]),
     create: () => Promise.resolve({ status: { allowed: true } }),
-    send: () => Promise.resolve({ status: 201, body: {} }),
+    send: () => Promise.resolve(send?.(there) ?? { status: 201, body: {} }),
     delete: ({ type, name }: Place) => {
       if (!there.delete(`${type.kind} ${name}`)) throw new Error(`There is no ${type.kind} ${name}`);
       return Promise.resolve();
@@ -32,4 +32,14 @@ test('of a kind that is made known, nothing but its CRD stays, also where two te
 
   expect([...there]).toEqual(['CustomResourceDefinition planteds.planted.example.com']);
   expect(made.filter((name) => name.startsWith('ClusterRole'))).toHaveLength(4);
+});
+
+test('kinds are made known at once: admission looks for new ones every half minute only', async () => {
+  const other = { ...sound, crd: { ...sound.crd, metadata: { name: 'others.planted.example.com' } } };
+  const { cluster } = willing((there) => {
+    if (!there.has(`CustomResourceDefinition ${other.crd.metadata.name}`))
+      throw new Error('The first is waited for before the second one is installed');
+  });
+
+  await expect(installCrd(cluster, sound, other)).resolves.toBeUndefined();
 });

@@ -63,7 +63,8 @@ test('a hash of a text that has the name in it is no difference', () => {
       super(scope, id);
       const peers = `${name}-0.${name}`;
       const data = { peers, hash: createHash('sha256').update(peers).digest('hex') };
-      new ApiObject(this, 'Map', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data });
+      const metadata = { name: `${name}-${data.hash.slice(0, 16)}` };
+      new ApiObject(this, 'Map', { apiVersion: 'v1', kind: 'ConfigMap', metadata, data });
     }
   }
   const children = [{ apiVersion: 'v1', kind: 'ConfigMap' }];

@@ -6,7 +6,7 @@ import { fieldAt } from '../../src/engine/managed-fields.js';
 import { leavesOf, withValueAt } from '../../src/testing/checks.js';
 import { digestsOf } from '../../src/testing/render.js';
 import { endState, normal, Pace } from '../../src/testing/trial.js';
-import type { Rolling } from '../../src/testing/trial.js';
+import type { Normal, Rolling } from '../../src/testing/trial.js';
 
 /** State at a moment: pods that are there, those that are asked for, and conditions. */
 interface Moment {
@@ -98,6 +98,30 @@ test('what one manager has applied is compared, whatever another has', () => {
   );
 });
 
+test('nodes and token volumes of Pods are the choice of the cluster, and a hash in a name is no difference', () => {
+  const podOf = (name: string, digest: string, chosen: string): AnyObject => ({
+    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { namespace: 'shop', name: `${name}-${digest}` } },
+    spec: {
+      nodeName: `node-${chosen}`,
+      volumes: [{ name: `kube-api-access-${chosen}` }],
+      containers: [{ name, volumeMounts: [{ name: `kube-api-access-${chosen}` }] }],
+    },
+  });
+  const normalOf = (name: string, digests: string[], chosen: string): Normal =>
+    normal(
+      digests.map((digest) => podOf(name, digest, chosen)),
+      { name, namespace: 'shop', uid: 'uid', digests },
+    );
+
+  const [one, two] = [
+    normalOf('one', ['d2a4c6', 'a1b2c3'], 'abcde'),
+    normalOf('two', ['0f1e2d', 'b3c4d5'], 'vwxyz'),
+  ];
+
+  expect(one).toEqual(two);
+  expect(Object.keys(one)).toEqual(['Pod <name>-<digest>', 'Pod <name>-<digest> 2']);
+});
+
 test('owned fields are found, read and replaced where they are, but for the keys of items', () => {
   const fields = {
     'f:metadata': { 'f:labels': { 'f:app': {} } },
@@ -129,6 +153,15 @@ test.each<[what: string, data: (name: string) => Readonly<Record<string, unknown
     'a hash of a text that has the name in it',
     (name) => ({ hash: hash(`peers: ${name}-0`), other: hash('nothing'), of: name }),
     [hash('peers: one-0')],
+  ],
+  [
+    'a hash in a name that has the name in it',
+    (name) => ({
+      job: `${name}-init-${hash(name)}`,
+      url: `http://${name}-${hash(name)}.${name}:80`,
+      of: name,
+    }),
+    [hash('one')],
   ],
   ['no name', (name) => ({ text: `nats://${name}-0.${name}-peers:6222` }), []],
   ['no words', (name) => ({ text: name === 'one' ? 'red or blue' : 'red or pink' }), []],

@@ -17,6 +17,7 @@ import { InputError } from '../../synth/problem.js';
 import type { SharedOptions } from '../commands.js';
 import { CONFIG_FILE, loadKinds } from '../config.js';
 import { CliError } from '../exit.js';
+import { childTypes } from '../tree/model.js';
 import type { Guard } from './stand.js';
 import type { Tone } from './view.js';
 
@@ -40,7 +41,7 @@ export function projectOptions(samples: readonly string[], { config, kinds }: Sh
 }
 
 /** A kind as far as it is data, so that it can be sent to another process. */
-export type LoadedKind = Pick<OwnedKind, 'name' | 'type' | 'crd' | 'children' | 'formerChildren'>;
+export type LoadedKind = Pick<OwnedKind, 'name' | 'type' | 'crd' | 'children'>;
 
 /** A custom resource from a file, as it is written, with its namespace. */
 export interface Sample {
@@ -156,8 +157,8 @@ async function readProject({ samples, config, kinds: named }: ProjectOptions): P
   const sources = sampleSources(samples, dirname(config ?? 'any'));
   return {
     kinds: kinds.map((kind) => {
-      const { children = [], formerChildren = [] } = kind as Partial<OwnedKind>;
-      return { name: kind.name, type: kind.type, crd: kind.crd, children, formerChildren };
+      const { name, type, crd } = kind;
+      return { name, type, crd, children: childTypes(kind) };
     }),
     rules: installedRules(kinds, { namespace: DEFAULT_NAMESPACE }),
     sources,

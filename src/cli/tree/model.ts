@@ -1,4 +1,5 @@
 import type { Condition, Phase } from '../../contract/conditions.js';
+import { secretType } from '../../contract/generated.js';
 import type { Kind, OwnedKind } from '../../contract/kind.js';
 import { selectorLabels } from '../../contract/names.js';
 import { controllerOf, isMap, keyOf, refOf } from '../../contract/object.js';
@@ -331,6 +332,14 @@ export function lastEvents(
     .map(({ status }) => status);
 }
 
+/** Returns the types of what a kind makes, or has made, as plain data; the kind may be of another copy of this package. */
+export function childTypes(kind: object): ChildType[] {
+  const { children = [], formerChildren = [], generated } = kind as Partial<OwnedKind>;
+  const former = formerChildren.map((type) => ({ ...type, optional: true }));
+  const all = [...children, ...former, ...(generated ? [secretType] : [])];
+  return all.filter((type, index) => all.findIndex((one) => groupKind(one) === groupKind(type)) === index);
+}
+
 /** The plain data of a kind that a tree needs: another process may have loaded the kind. */
 export type SeenKind = Pick<Kind, 'name' | 'type' | 'crd'>;
 
@@ -496,9 +505,7 @@ async function resourceStatus(
   };
   const [[label, value] = ['', '']] = Object.entries(selectorLabels(kind.type, name ?? ''));
   const own = name === undefined ? label : `${label}=${value}`;
-  // The kind may be of another copy of this package.
-  const { children: current = [], formerChildren = [] } = kind as Partial<OwnedKind>;
-  const types: ChildType[] = [...current, ...formerChildren.map((type) => ({ ...type, optional: true }))];
+  const types = childTypes(kind);
   const candidates = await Promise.all(types.map((type) => listed(type, own)));
   const objects = candidates.flat().filter((object) => controllerOf(object)?.uid === uid);
   const selectors = new Set(objects.flatMap((child) => podSelector(child, own) ?? []));

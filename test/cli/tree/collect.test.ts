@@ -9,6 +9,7 @@ import type { ApiRequest, ApiResponse } from '../../../src/engine/transport.js';
 import { appService } from '../../../src/kinds/app-service/kind.js';
 import { jobWatcher } from '../../../src/kinds/job-watcher/kind.js';
 import { anObject, DEPLOYMENT, failure } from '../../engine/support/builders.js';
+import { loadKind } from '../../support/bundle.js';
 import { StoredServer } from '../support/stored-server.js';
 
 const label = 'kosmos.io/appservice';
@@ -80,6 +81,27 @@ test('a cluster-scoped custom resource is shown with the pods and events of its 
   expect(web?.events.map(({ reason }) => reason).sort()).toEqual(['depot', 'shop']);
   const text = textOf(document, { now, paint: (_, painted) => painted });
   expect(text).toMatch(/^AppService web [^]* Deployment shop\/web .*\n.* Pod web-5f-shop /);
+});
+
+test('the Secret of generated values is shown, of whose data nothing is asked for', async () => {
+  const { kind } = await loadKind('test/support/kinds/vault.config.mjs');
+  const metadata = {
+    uid: 'uid-s',
+    labels: { 'test.example.com/vault': 'web' },
+    ownerReferences: [
+      { apiVersion: kind.type.apiVersion, kind: 'Vault', name: 'web', uid: 'uid-web', controller: true },
+    ],
+  };
+  const secret = anObject({ apiVersion: 'v1', kind: 'Secret' }, 'web-vault-generated', metadata);
+  const server = new StoredServer([anObject(kind.type, 'web', { uid: 'uid-web' }, { spec: {} }), secret]);
+  const scope = { targets: [{ kind }], namespace: 'shop', operators: false };
+  const { resources } = await collect(scope, lister(new Api(server)), now);
+
+  expect(resources[0]?.children).toMatchObject([
+    { kind: 'Secret', name: 'web-vault-generated', phase: 'ready' },
+  ]);
+  const lists = server.requests.filter(({ path }) => path.endsWith('/secrets'));
+  expect(lists.map(({ accept }) => accept)).toEqual([expect.stringContaining('PartialObjectMetadataList')]);
 });
 
 test('a pod is shown once, also where the selector of its Job is another than the label of the custom resource', async () => {

@@ -3,6 +3,7 @@ import { Construct } from 'constructs';
 import { defineKind } from '../../../src/contract/define-kind.js';
 import type { CustomResourceProps } from '../../../src/contract/kind.js';
 import { selectorLabels } from '../../../src/contract/names.js';
+import { contentHash } from '../../../src/contract/object.js';
 import { plantedCrd } from './crd.js';
 import type { PlantedSpec } from './crd.js';
 
@@ -50,3 +51,24 @@ export const soundProps = {
 };
 
 export const sound = defineKind(soundProps);
+
+/** Renders a Pod of its own, and hashes of its name in names. */
+class Hashing extends Sound {
+  constructor(scope: Construct, id: string, props: CustomResourceProps<PlantedSpec>) {
+    super(scope, id, props);
+    const { metadata, spec } = props;
+    new ApiObject(this, 'Pod', {
+      ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: this.partsName(metadata.name) } },
+      spec: { containers: [{ name: 'main', image: spec.image, ...this.pulling() }] },
+    });
+  }
+
+  protected override partsName(name: string): string {
+    return `${name}-${contentHash({ name }).slice(0, 8)}`;
+  }
+}
+
+export const hashing = defineKind({
+  ...{ ...soundProps, construct: Hashing },
+  children: [...soundProps.children, { apiVersion: 'v1', kind: 'Pod' }],
+});
