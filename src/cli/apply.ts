@@ -16,6 +16,9 @@ import type { ObjectPreview } from '../engine/preview/preview.js';
 import type { Transport } from '../engine/transport.js';
 import type { InstalledOperator } from '../install/installed.js';
 import type { CustomResourceInput } from '../synth/custom-resource.js';
+import { placeOf } from '../synth/document.js';
+import { InputError } from '../synth/problem.js';
+import { offlineInputs } from '../synth/references.js';
 import { render } from '../synth/render.js';
 import { forPerson, withCluster } from './cluster.js';
 import type { SharedOptions } from './commands.js';
@@ -111,6 +114,8 @@ export async function applyResources(props: ApplyProps): Promise<Applied[]> {
   const all: Applied[] = [];
   for (const given of await readGiven(compareProps, refusal))
     all.push({ given, operator: await operatorOf(given) });
+  const problems = all.flatMap(({ given, operator }) => (operator ? unrenderable(given, render) : []));
+  if (problems.length > 0) throw new InputError(problems);
   const own = all.flatMap(({ given, operator }) => (operator ? [] : [given]));
   const { objects, explanations } = await previewGiven(own, compareProps, true);
   const explain = async (): Promise<void> => {
@@ -153,6 +158,18 @@ export async function applyResources(props: ApplyProps): Promise<Applied[]> {
     await report(`${what}: apply again once that is ready, or with --wait; an operator goes on by itself`);
   }
   return all;
+}
+
+/** Returns why the operator could make nothing of it, as far as that is seen without what it refers to. */
+function unrenderable({ input: { kind, cr, document } }: Given, render: Render): string[] {
+  if (!('each' in kind.rendering)) return [];
+  try {
+    render(kind.rendering.each, cr, offlineInputs(kind.rendering.each, cr, {}));
+  } catch (error) {
+    if (!(error instanceof OperatorError)) throw error;
+    if (error.reason !== 'ReferenceNotFound') return [`${placeOf(document, error.path)}: ${error.message}`];
+  }
+  return [];
 }
 
 function nameOf({ after }: Given): string {

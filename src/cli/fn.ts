@@ -4,6 +4,7 @@ import { OperatorError } from '../contract/error.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import { suggest } from '../contract/suggest.js';
+import { decodeText } from '../contract/yaml.js';
 import { readStdin, remarkLine } from '../synth/document.js';
 import { showValue } from '../synth/problem.js';
 import { parseResourceList, renderList } from '../synth/resource-list.js';
@@ -17,7 +18,7 @@ import { policyOf, policyParser } from './policy-file.js';
 
 /** `reconstruct fn`: renders the custom resources of a ResourceList, for kustomize, kpt and others. */
 export async function runFn(flags: SharedOptions): Promise<void> {
-  const list = parseResourceList((await readStdin()).toString('utf8'));
+  const list = parseResourceList(decodeText(await readStdin()));
   const rendering = optionsFor(list, flags).then((options) => renderList(list, options));
   const rendered = await rendering.catch(async (error: unknown) => {
     if (!(error instanceof CliError || error instanceof OperatorError)) throw error;

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { messageOf, OperatorError } from './error.js';
 import { isMap } from './object.js';
 import type { ResourceType } from './resource.js';
-import { readYaml } from './yaml.js';
+import { decodeText, itemsOf, readDocuments } from './yaml.js';
 
 /** A structural schema, as far as this project reads it. @see https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema */
 export interface StructuralSchema {
@@ -89,19 +89,18 @@ export function loadCrd(file: string | URL | CustomResourceDefinition): CustomRe
       `${path}: there is no such file; one beside the module is new URL('./crd.yaml', import.meta.url)`,
     );
   }
-  let crd: unknown;
+  let objects: readonly unknown[];
   try {
-    crd = parseText(readFileSync(path, 'utf8'));
+    objects = [...readDocuments(decodeText(readFileSync(path)))].flatMap(
+      (value) => itemsOf(value) ?? [value],
+    );
   } catch (cause) {
     const [problem = ''] = messageOf(cause).split('\n');
-    throw invalid(
-      problem.includes('multiple documents')
-        ? `${path} holds several documents; put the CRD into a file of its own`
-        : `${path} can't be read as YAML: ${problem.replace(/:$/, '')}`,
-      cause,
-    );
+    throw invalid(`${path} can't be read as YAML: ${problem.replace(/:$/, '')}`, cause);
   }
-  const loaded = checkCrd(crd, path);
+  if (objects.length > 1)
+    throw invalid(`${path} holds several documents; put the CRD into a file of its own`);
+  const loaded = checkCrd(objects[0], path);
   for (const { schema } of loaded.spec.versions) dropNulls(schema.openAPIV3Schema);
   return loaded;
 }
@@ -114,11 +113,6 @@ function dropNulls(schema: unknown): void {
   const { items, not, additionalProperties, properties, allOf, anyOf, oneOf } = schema;
   for (const below of [[items, not, additionalProperties], properties, allOf, anyOf, oneOf])
     Object.values(Object(below) as object).forEach(dropNulls);
-}
-
-/** JSON, which is YAML too, is left to the parser that takes a hundredth of the time and memory. */
-function parseText(text: string): unknown {
-  return text.startsWith('{') ? JSON.parse(text) : readYaml(text);
 }
 
 /** Returns the version of a CRD that is stored; every CRD has exactly one. */

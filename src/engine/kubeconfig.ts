@@ -4,7 +4,7 @@ import { delimiter, dirname, join, resolve, sep } from 'node:path';
 import { messageOf, OperatorError } from '../contract/error.js';
 import { isMap } from '../contract/object.js';
 import { suggest } from '../contract/suggest.js';
-import { readYaml } from '../contract/yaml.js';
+import { decodeText, readYaml } from '../contract/yaml.js';
 
 type Text<Names extends string> = Readonly<Partial<Record<Names, string>>>;
 type PemNames = 'client-certificate' | 'client-certificate-data' | 'client-key' | 'client-key-data';
@@ -227,7 +227,7 @@ function merge(files: readonly string[]): Merged {
   let current: string | undefined;
   for (const file of files) {
     try {
-      const content = readYaml(readFileSync(file, 'utf8')) ?? {};
+      const content = readYaml(decodeText(readFileSync(file))) ?? {};
       if (!isMap(content)) throw new Error("it isn't a map of clusters, users and contexts");
       current ||= content['current-context'] as string | undefined;
       for (const kind of ['cluster', 'user', 'context'] as const) {

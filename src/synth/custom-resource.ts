@@ -1,6 +1,6 @@
 import { storedVersion } from '../contract/crd.js';
 import type { Kind } from '../contract/kind.js';
-import { groupOf, isMap, objectKey } from '../contract/object.js';
+import { groupOf, isMap, objectKey, valueAt } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
 import { suggest } from '../contract/suggest.js';
@@ -9,7 +9,7 @@ import { parseDocuments, placeOf, remarkLine, readSources } from './document.js'
 import type { Document, Remark, SourceOptions } from './document.js';
 import { checkNames, isDnsLabel, isDnsSubdomain } from './formats.js';
 import { fileName } from './output.js';
-import { formatProblem, InputError, showValue } from './problem.js';
+import { formatProblem, InputError, MISSING, showValue } from './problem.js';
 import type { Problem } from './problem.js';
 import { unknownRules, validatorOf } from './schema.js';
 import type { Validate } from './schema.js';
@@ -125,7 +125,7 @@ async function readDocument(
   const type = { ...kind.type, apiVersion: candidate.apiVersion };
   const live = isNamed ? await find?.(type, objectKey(namespace, name)) : undefined;
   const problems = judge(version, candidate, live);
-  if (problems.length > 0) return problems;
+  if (problems.length > 0) return problems.map((problem) => nullInWords(problem, value));
   const stored = version.stored(candidate) as CustomResource;
   const { namespace: _, ...metadata } = stored.metadata;
   const cr = {
@@ -133,6 +133,24 @@ async function readDocument(
     metadata: { ...metadata, ...(namespace ? { namespace: namespace as string } : {}) },
   };
   return { kind, cr, document, type, ...(live && { live }) };
+}
+
+/** As the API server reads metadata: null is absent, and empty text as the value of a label or an annotation. */
+function withoutNulls(object: object): object {
+  const { metadata } = object as { readonly metadata?: unknown };
+  if (!isMap(metadata)) return object;
+  const present = Object.entries(metadata).flatMap(([name, value]): [string, unknown][] => {
+    if (value === null) return [];
+    if (!isMap(value) || (name !== 'labels' && name !== 'annotations')) return [[name, value]];
+    return [[name, Object.fromEntries(Object.entries(value).map(([key, text]) => [key, text ?? '']))]];
+  });
+  return { ...object, metadata: Object.fromEntries(present) };
+}
+
+/** A key without a value, such as one whose members are all commented out, is there, and counts as missing. */
+function nullInWords(problem: Problem, value: unknown): Problem {
+  if (problem.message !== MISSING || valueAt(value, problem.path.map(String)) !== null) return problem;
+  return { ...problem, message: 'is null, which counts as missing', remedy: 'give it a value' };
 }
 
 /**
@@ -216,6 +234,15 @@ export class KnownKinds {
         ofGroup.map(({ type }) => type.kind),
       );
       if (near !== undefined) return { path: ['kind'], message, remedy: `did you mean ${near}?` };
+      const served = this.kinds.flatMap(({ crd: { spec } }) =>
+        spec.names.kind === kind ? spec.versions.map(({ name }) => `${spec.group}/${name}`) : [],
+      );
+      if (served.length > 0)
+        return {
+          path: ['apiVersion'],
+          message,
+          remedy: `did you mean ${suggest(apiVersion, served) ?? served.join(' or ')}?`,
+        };
       const remedy = this.isListed ? 'remove it' : `remove it; the kinds are ${listed}`;
       this.isListed = true;
       return { path: ['kind'], message, remedy };
@@ -251,7 +278,7 @@ export class KnownKinds {
     return {
       kind,
       validate,
-      withDefaults: (value) => applyDefaults(value, schema) as object,
+      withDefaults: (value) => applyDefaults(withoutNulls(value), schema) as object,
       // Between versions without a webhook only `apiVersion` changes, and the defaults of the new one apply.
       stored: (value) =>
         version === stored

@@ -3,7 +3,16 @@ import { extname, join } from 'node:path';
 import { Composer, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, Parser } from 'yaml';
 import type { Document as YamlDocument, ParsedNode, YAMLError } from 'yaml';
 import { messageOf } from '../contract/error.js';
-import { keyOf, valueOf, YAML_OPTIONS, YamlError } from '../contract/yaml.js';
+import {
+  decodeText,
+  isEmpty,
+  itemsOf,
+  keyOf,
+  splitJson,
+  valueOf,
+  YAML_OPTIONS,
+  YamlError,
+} from '../contract/yaml.js';
 import { InputError } from './problem.js';
 import type { Path } from './problem.js';
 
@@ -27,8 +36,12 @@ export interface Document {
 export function parseOne(
   text: string,
 ): { readonly yaml: YamlDocument.Parsed; readonly value: unknown } | { readonly problem: string } {
-  const yaml = parseDocument(text, YAML_OPTIONS);
+  const all = [...new Composer(YAML_OPTIONS).compose(new Parser().parse(text))];
+  const [yaml = parseDocument(text, YAML_OPTIONS), second] = all.filter(
+    (each) => each.errors.length > 0 || !isEmpty(each),
+  );
   try {
+    if (second && !yaml.errors[0]) return { problem: 'holds several documents; give one' };
     return yaml.errors[0] ? { problem: explain(yaml.errors[0]) } : { yaml, value: valueOf(yaml) };
   } catch (error) {
     return { problem: messageOf(error) };
@@ -41,44 +54,48 @@ export function parseOne(
  * @param report takes one line for each thing that isn't YAML
  */
 export function parseDocuments(source: Source, report: (problem: string) => void): Document[] {
-  const lines = new LineCounter();
-  const tokens = new Parser(lines.addNewLine).parse(source.text);
   const documents: Document[] = [];
   const latest: Latest = {};
   let index = 0;
-  // Composed one by one: the nodes of 10,000 documents at once would take several hundred MiB.
-  for (const yaml of new Composer(YAML_OPTIONS).compose(tokens)) {
-    const [error] = yaml.errors;
-    if (!error && (isScalar(yaml.contents) ? valueOf(yaml) : yaml.contents) === null) continue;
-    index += 1;
-    const reportAt = (offset: number, problem: string): void => {
-      report(`${source.name}: document ${index}, line ${lines.linePos(offset).line}: ${problem}`);
-    };
-    if (error) {
-      reportAt(error.pos[0], explain(error));
-      continue;
-    }
-    try {
-      const [start, , end] = yaml.range;
-      const value = valueOf(yaml);
-      const lineOf = locator(source.text.slice(start, end), lines.linePos(start).line, latest);
-      for (const item of listItems({ file: source.name, index, path: [], value, lineOf }))
-        documents.push(item);
-    } catch (error) {
-      if (!(error instanceof YamlError)) throw error;
-      reportAt(error.offset, error.message);
+  for (const { text, line } of splitJson(source.text)) {
+    const lines = new LineCounter();
+    const lineAt = (offset: number): number => line + lines.linePos(offset).line;
+    const tokens = new Parser(lines.addNewLine).parse(text);
+    // Composed one by one: the nodes of 10,000 documents at once would take several hundred MiB.
+    for (const yaml of new Composer(YAML_OPTIONS).compose(tokens)) {
+      const [error] = yaml.errors;
+      if (!error && isEmpty(yaml)) continue;
+      index += 1;
+      const reportAt = (offset: number, problem: string): void => {
+        report(`${source.name}: document ${index}, line ${lineAt(offset)}: ${problem}`);
+      };
+      if (error) {
+        reportAt(error.pos[0], explain(error));
+        continue;
+      }
+      try {
+        const [start, , end] = yaml.range;
+        const value = valueOf(yaml);
+        const lineOf = locator(text.slice(start, end), lineAt(start), latest);
+        for (const item of listItems({ file: source.name, index, path: [], value, lineOf }))
+          documents.push(item);
+      } catch (error) {
+        if (!(error instanceof YamlError)) throw error;
+        reportAt(error.offset, error.message);
+      }
     }
   }
   return documents;
 }
 
 function listItems(document: Document): Document[] {
-  const list = document.value as { apiVersion?: unknown; kind?: unknown; items?: unknown } | null;
-  if (list?.apiVersion !== 'v1' || list.kind !== 'List' || !Array.isArray(list.items)) return [document];
-  return list.items.map((value: unknown, index) => {
-    const path = ['items', index];
-    return { ...document, path, value, lineOf: (below) => document.lineOf([...path, ...below]) };
-  });
+  const items = itemsOf(document.value);
+  return (
+    items?.map((value, index) => {
+      const path = ['items', index];
+      return { ...document, path, value, lineOf: (below) => document.lineOf([...path, ...below]) };
+    }) ?? [document]
+  );
 }
 
 function explain(error: YAMLError): string {
@@ -184,7 +201,7 @@ export async function readSources(options: SourceOptions): Promise<Source[]> {
     const name = file === '-' ? '<stdin>' : file;
     try {
       const bytes = file === '-' ? await (options.stdin ?? readStdin)() : readFileSync(file);
-      sources.push({ name, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) });
+      sources.push({ name, text: decodeText(bytes) });
     } catch (error) {
       unreadable(name, error);
     }

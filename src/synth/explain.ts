@@ -1,7 +1,7 @@
 import type { ErrorObject } from 'ajv';
 import { suggest } from '../contract/suggest.js';
 import { RE2 } from './formats.js';
-import { showValue, UNKNOWN_FIELD } from './problem.js';
+import { MISSING, showValue, UNKNOWN_FIELD } from './problem.js';
 import type { Path, Problem } from './problem.js';
 
 /** Our own keyword for ajv: the keys of a list of type `map`, or an empty list for one of type `set`. */
@@ -70,7 +70,7 @@ function wordsFor(error: ErrorObject): Words {
   const size = Object.keys(Object(data) as object).length;
   switch (keyword) {
     case 'required':
-      return ['is missing', 'add it'];
+      return [MISSING, 'add it'];
     case 'additionalProperties':
       return unknownField(String(params.additionalProperty), parentSchema.properties as object | undefined);
     case LIST_KEYS: {

@@ -15,6 +15,9 @@ export interface Problem {
 /** The message of a field that the schema doesn't name: the API server drops it. */
 export const UNKNOWN_FIELD = 'unknown field';
 
+/** The message of a field that is required. */
+export const MISSING = 'is missing';
+
 /** Problems beyond these are only counted. */
 const MAX_SHOWN = 20;
 

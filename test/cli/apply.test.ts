@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { Construct } from 'constructs';
 import { describe, expect, test } from 'vitest';
 import { applyResources, waitUntilReady } from '../../src/cli/apply.js';
 import type { Applied } from '../../src/cli/apply.js';
@@ -6,6 +7,7 @@ import { defineKind } from '../../src/contract/define-kind.js';
 import type { OwnedKind } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
+import type { InstalledOperator } from '../../src/install/installed.js';
 import { render } from '../../src/synth/render.js';
 import { Api } from '../../src/engine/api.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
@@ -19,7 +21,12 @@ const PATH = '/apis/demo.example.com/v1/namespaces/shop/widgets';
 const document = (name: string, version = 'v1') =>
   `---\napiVersion: demo.example.com/${version}\nkind: Widget\nmetadata: { name: ${name} }\nspec: { image: nginx }\n`;
 
-async function applied(server: StoredServer, text: string, kind: OwnedKind = widgetKind(), dryRun = false) {
+async function applied(
+  server: StoredServer,
+  text: string,
+  kind: OwnedKind = widgetKind(),
+  { dryRun = false, operator }: { dryRun?: boolean; operator?: InstalledOperator } = {},
+) {
   const lines: string[] = [];
   const folder = folderWith({ 'a.yaml': text });
   const props = { kinds: [kind], render, transport: server, prune: false, dryRun, namespace: 'shop' };
@@ -27,7 +34,7 @@ async function applied(server: StoredServer, text: string, kind: OwnedKind = wid
   try {
     await applyResources({
       ...{ ...props, sources: [join(folder, 'a.yaml')], recursive: false, warn: () => undefined },
-      operatorOf: () => Promise.resolve(undefined),
+      operatorOf: () => Promise.resolve(operator),
       report: (line) => Promise.resolve(void lines.push(line)),
     });
   } catch (error) {
@@ -59,7 +66,9 @@ function disturbed(disturb: (server: StoredServer, known: AnyObject) => void): S
 test('a dry run reports what would be done, and writes nothing', async () => {
   const server = new StoredServer([live('web')]);
   const before = [...server.objects.values()];
-  const { lines, failed } = await applied(server, document('web') + document('new'), widgetKind(), true);
+  const { lines, failed } = await applied(server, document('web') + document('new'), widgetKind(), {
+    dryRun: true,
+  });
   expect(failed).toBe('');
   expect(lines).toEqual([
     'Widget shop/web would be configured',
@@ -265,4 +274,18 @@ test('an API server that never answers ends with the time, and with an interrupt
   interrupted.abort();
   await waiting;
   expect(outcome()).toBe('Interrupted: what was applied stays');
+});
+
+test("what can't be rendered isn't left to an operator either", async () => {
+  const server = new StoredServer();
+  class Refusing extends Construct {
+    constructor(scope: Construct, id: string) {
+      super(scope, id);
+      throw new Error('no');
+    }
+  }
+  const operator = { namespace: 'ops' } as InstalledOperator;
+  const { failed } = await applied(server, document('web'), widgetKind({}, Refusing), { operator });
+  expect(failed).toMatch(/a.yaml: document 1, line 2: Widget shop\/web can't be rendered: no/);
+  expect(server.requests.filter(({ method, query }) => method !== 'GET' && !query?.dryRun)).toEqual([]);
 });

@@ -13,11 +13,12 @@ import { appService } from '../../src/kinds/app-service/kind.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
 import { judge, KnownKinds } from '../../src/synth/custom-resource.js';
-import { UNKNOWN_FIELD } from '../../src/synth/problem.js';
-import { compileSchema } from '../../src/synth/schema.js';
+import { formatProblem, UNKNOWN_FIELD } from '../../src/synth/problem.js';
+import { compileSchema, unknownRules } from '../../src/synth/schema.js';
 import * as appServiceCases from '../kinds/app-service/broken-rules.js';
 import * as jobWatcherCases from '../kinds/job-watcher/broken-rules.js';
 import * as streamIngressCases from '../kinds/stream-ingress/broken-rules.js';
+import { celGroups } from '../synth/support/cel-rules.js';
 import { corpus } from '../synth/support/corpus.js';
 import type { CorpusOptions } from '../synth/support/corpus.js';
 import { gaugeCrd } from '../synth/support/gauge-crd.js';
@@ -292,6 +293,49 @@ test('odd schemas are accepted and refused as by the API server, and what they s
   expect(differing).toEqual([]);
 });
 
+/** Rules that are judged otherwise here, see docs/reference/compatibility.md. */
+const OTHERWISE: readonly string[] = [
+  "string(self) == '0.1s'",
+  "string(self) == '1e+20'",
+  'timestamp(self) > timestamp(0)',
+];
+
+test('rules in CEL have the same verdict, over names, text, numbers, times, lists and maps', async () => {
+  const all = celGroups.flatMap(({ schema, values, rules }) =>
+    rules.map((rule) => ({ rule, values, schema: { ...schema, 'x-kubernetes-validations': [{ rule }] } })),
+  );
+  const named = new Map(all.map((each, index) => [`p${index}`, each]));
+  const crdOf = (): Promise<CustomResourceDefinition> =>
+    crdWith('rules', Object.fromEntries([...named].map(([name, { schema }]) => [name, schema])));
+  const dry = await cluster.send('POST', definitions, { body: await crdOf(), query: { dryRun: 'All' } });
+  const told = JSON.stringify(dry.body);
+  // What the API server doesn't take for CEL can't be in any CRD.
+  for (const [, name = ''] of told.matchAll(/properties\[spec\]\.properties\[(p\d+)\]/g)) named.delete(name);
+  const crd = await crdOf();
+  await cluster.create(definitionType, crd as unknown as AnyObject);
+  await eventually(async () => {
+    expect((await cluster.send('GET', pathOf(crd))).status).toBe(200);
+  });
+  const unknown = new Set(unknownRules(storedVersion(crd).schema.openAPIV3Schema).map(({ rule }) => rule));
+  const judgeOffline = offline(crd);
+  const differing: string[] = [];
+  for (let turn = 0; turn < Math.max(...celGroups.map(({ values }) => values.length)); turn++) {
+    const spec = Object.fromEntries(
+      Array.from(named, ([name, { values }]) => [name, values[turn % values.length]]),
+    );
+    const object = { apiVersion: 'judge.example.com/v1', kind: 'Rule', metadata, spec };
+    const online = refusedOnline(await cluster.send('POST', pathOf(crd), { body: object, query: strict }));
+    const here = new Map(judgeOffline(object).map(({ path, message }) => [String(path[1]), message]));
+    for (const [name, { rule }] of named) {
+      if (unknown.has(rule) || online.has(name) === here.has(name)) continue;
+      const value = JSON.stringify(spec[name]);
+      differing.push(`${rule} of ${value}: online ${online.get(name)}, here ${here.get(name)}`);
+    }
+  }
+  expect(named.size).toBeGreaterThan(250);
+  expect(differing.filter((line) => !OTHERWISE.some((rule) => line.startsWith(`${rule} of`)))).toEqual([]);
+});
+
 /** Returns the verdict of both on an update. */
 function judgeUpdate(kind: Kind): (name: string, object: object, live: AnyObject) => Promise<Judged> {
   const version = new KnownKinds([kind]).find(kind.type);
@@ -364,6 +408,40 @@ test.for(edited)(
     requireSame(judged, 1_000, 100);
   },
 );
+
+test('null in the metadata is absent, and the value of a label or an annotation is empty text', async () => {
+  const [version] = [new KnownKinds([jobWatcher]).find(jobWatcher.type)];
+  if (!('kind' in version)) throw new Error(version.message);
+  const none = [
+    'labels',
+    'annotations',
+    'finalizers',
+    'ownerReferences',
+    'managedFields',
+    'generation',
+    'uid',
+    'name',
+  ];
+  const all = [
+    ...[...none, 'resourceVersion', 'creationTimestamp', 'generateName'].map((field) => ({ [field]: null })),
+    ...[
+      { labels: { a: null } },
+      { annotations: { a: null } },
+      { finalizers: [null] },
+      { ownerReferences: [null] },
+    ],
+  ];
+  const { apiVersion, kind } = jobWatcher.type;
+  for (const fields of all) {
+    const object = { apiVersion, kind, metadata: { ...metadata, ...fields }, spec: {} };
+    const { status } = await cluster.send('POST', pathOf(jobWatcher.crd), { body: object, query: strict });
+    const problems = judge(version, version.withDefaults(object)).map(formatProblem);
+    expect({ fields, accepted: status < 300 }, problems.join()).toEqual({
+      fields,
+      accepted: problems.length === 0,
+    });
+  }
+});
 
 test('what was made before there were bounds and rules is judged as the API server judges it', async () => {
   const schema = shiftCrd.spec.versions[0]!.schema.openAPIV3Schema;

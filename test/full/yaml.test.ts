@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
 import { writeYaml } from '../../src/contract/yaml.js';
-import { parseDocuments } from '../../src/synth/document.js';
+import { parseDocuments, readSources } from '../../src/synth/document.js';
 import { scalars } from '../synth/support/scalars.js';
 import { withFolder } from '../support/commands.js';
 
@@ -142,4 +142,105 @@ test('kubectl reads any text that is written as YAML as that text, as a value an
     }),
   );
   expect(differences(texts, meant, await kubectlReads(texts))).toEqual([]);
+});
+
+/** Texts of files by what is in them, of objects with these names. */
+const SHAPES: Readonly<Record<string, (a: string, b: string) => string>> = {
+  ...{ 'one document': (a) => yamlOf(a), 'a mark at the begin': (a) => `---\n${yamlOf(a)}` },
+  'a mark at the end': (a) => `${yamlOf(a)}---\n`,
+  'a mark at the end, without a newline': (a) => `${yamlOf(a)}---`,
+  'marks at both ends, and comments': (a) => `---\n---\n# c\n${yamlOf(a)}---\n# only\n---\n`,
+  'a comment before the mark': (a) => `# c\n---\n${yamlOf(a)}`,
+  'empty documents between': (a, b) => `${yamlOf(a)}---\n\n---\n  \n---\n${yamlOf(b)}`,
+  'a comment at the mark': (a, b) => `${yamlOf(a)}--- # c\n${yamlOf(b)}`,
+  'blanks at the mark': (a, b) => `${yamlOf(a)}---  \t\n${yamlOf(b)}`,
+  ...{ 'an end': (a) => `${yamlOf(a)}...\n` },
+  ...{ 'empty lines before': (a) => `\n\n${yamlOf(a)}`, 'no newline at the end': (a) => yamlOf(a).trimEnd() },
+  ...{ nothing: () => '', 'a comment': () => '# c\n', blanks: () => ' \n\t\n', null: () => 'null\n' },
+  ...{
+    'one in JSON': (a) => jsonOf(a),
+    'one in indented JSON': (a) => JSON.stringify(objectOf(a), null, '\t'),
+  },
+  ...{
+    'JSON in a row': (a, b) => jsonOf(a) + jsonOf(b),
+    'lines of JSON': (a, b) => `${jsonOf(a)}\n${jsonOf(b)}\n`,
+  },
+  'JSON and empty lines': (a, b) => `\n ${jsonOf(a)}\n\n  ${jsonOf(b)}\n\n`,
+  'JSON with braces in text': (a, b) =>
+    JSON.stringify({ ...objectOf(a), data: { x: '}{ "' } }) +
+    JSON.stringify({ ...objectOf(b), data: { y: '\\' } }),
+  'JSON and marks': (a, b) => `${jsonOf(a)}\n---\n${jsonOf(b)}\n---\n`,
+  'JSON, then YAML': (a, b) => `${jsonOf(a)}\n---\n${yamlOf(b)}`,
+  'YAML, then JSON': (a, b) => `${yamlOf(a)}---\n${jsonOf(b)}`,
+  'half of JSON': (a, b) => `${jsonOf(a)}{"apiVersion":"v1","kind":"${b}"`,
+  'a list': (a, b) => `apiVersion: v1\nkind: List\nitems:\n- ${jsonOf(a)}\n- ${jsonOf(b)}\n`,
+  'a list in JSON': (a, b) => JSON.stringify({ ...LIST, items: [objectOf(a), objectOf(b)] }),
+  'a list of one type': (a, b) =>
+    JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'ConfigMapList',
+      items: [objectOf(a), { metadata: { name: b } }],
+    }),
+  'a list in a list': (a, b) =>
+    JSON.stringify({ ...LIST, items: [objectOf(a), { ...LIST, items: [objectOf(b)] }] }),
+  ...{ 'an empty list': () => JSON.stringify({ ...LIST, items: [] }) },
+  'an empty list and more': (a) => `${JSON.stringify({ ...LIST, items: [] })}\n---\n${yamlOf(a)}`,
+  'text beyond ASCII': (a) => `${yamlOf(a)}data: { x: "é ü 😀 \u00a0" }\n`,
+};
+
+const LIST = { apiVersion: 'v1', kind: 'List' };
+
+function objectOf(name: string): object {
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } };
+}
+
+function yamlOf(name: string): string {
+  return `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\n`;
+}
+
+function jsonOf(name: string): string {
+  return JSON.stringify(objectOf(name));
+}
+
+const ENCODINGS: Readonly<Record<string, (text: string) => Buffer>> = {
+  'UTF-8': (text) => Buffer.from(text),
+  'UTF-8 with a byte order mark': (text) => Buffer.from(`\ufeff${text}`),
+  'UTF-16, little end first': (text) => Buffer.from(`\ufeff${text}`, 'utf16le'),
+  'UTF-16, big end first': (text) => Buffer.from(`\ufeff${text}`, 'utf16le').swap16(),
+};
+
+test('the same objects are in a file for synth as for kubectl, however editors and tools have left it', async () => {
+  const files = Object.entries(SHAPES).flatMap(([shape, textOf], index) =>
+    Object.entries(ENCODINGS).flatMap(([encoding, encode], which) =>
+      ['\n', '\r\n'].map((newline) => {
+        const name = `n${index}-${which}-${newline.length}`;
+        const text = textOf(`${name}-a`, `${name}-b`).replaceAll('\n', newline);
+        return { name, what: `${shape}, ${encoding}, ${JSON.stringify(newline)}`, bytes: encode(text) };
+      }),
+    ),
+  );
+  await withFolder(async (folder) => {
+    await Promise.all(files.map(({ name, bytes }) => writeFile(join(folder, `${name}.yaml`), bytes)));
+    const { stdout } = await sandbox.kubectl(
+      ['create', '--dry-run=client', '--validate=false', '-o', 'name', '-f', folder],
+      { allowFailure: true },
+    );
+    const theirs = new Set(stdout.split('\n'));
+    const differing = await Promise.all(
+      files.map(async ({ name, what }) => {
+        const wanted = ['a', 'b'].filter((which) => theirs.has(`configmap/${name}-${which}`)).join();
+        const problems: string[] = [];
+        const [source] = await readSources({ sources: [join(folder, `${name}.yaml`)] });
+        const documents = parseDocuments(source!, (problem) => problems.push(problem));
+        // A list in a list is no custom resource, and the whole file is refused for it.
+        const found = documents.map(({ value }) =>
+          (value as Partial<Read>).metadata?.name.slice(name.length + 1),
+        );
+        const names = found.includes(undefined) ? '' : found.join();
+        return names === wanted ? [] : [`${what}: kubectl has ${wanted}, here ${names} ${problems.join()}`];
+      }),
+    );
+    expect(theirs.size).toBeGreaterThan(files.length / 2);
+    expect(differing.flat()).toEqual([]);
+  });
 });

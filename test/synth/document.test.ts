@@ -1,6 +1,10 @@
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { loadCrd } from '../../src/contract/crd.js';
+import { decodeText, readYaml } from '../../src/contract/yaml.js';
 import { parseDocuments } from '../../src/synth/document.js';
 import type { Document } from '../../src/synth/document.js';
+import { folderWith, widgetCrd } from './fixtures.js';
 
 function parse(text: string): { documents: Document[]; problems: string[] } {
   const problems: string[] = [];
@@ -80,4 +84,46 @@ test('a document that aliases make too large is refused', () => {
   const { documents, problems } = parse(rows.join('\n'));
   expect(documents).toEqual([]);
   expect(problems[0]).toContain('makes it too large');
+});
+
+test('documents in JSON stand in a row, with lines of their own', () => {
+  const { documents, problems } = parse('{"a": "}{"}\n{"b": 1}{\n  "c": {"d": "\\""}\n}\n---\ne: 1\n---\n');
+  expect(problems).toEqual([]);
+  expect(documents.map(({ index, value }) => [index, value])).toEqual([
+    [1, { a: '}{' }],
+    [2, { b: 1 }],
+    [3, { c: { d: '"' } }],
+    [4, { e: 1 }],
+  ]);
+  expect(documents[2]?.lineOf(['c', 'd'])).toBe(3);
+  expect(documents[3]?.lineOf(['e'])).toBe(6);
+  expect(parse('{"a": 1}\n{b: [}\n').problems).toEqual([
+    expect.stringMatching(/^a.yaml: document 2, line 2: /),
+  ]);
+});
+
+test.each([
+  ['---\n---\n# c\n---\n', '---\n'],
+  ['\ufeff', '---\n# c\n'],
+])('a CRD is read from a file with %j before it and %j behind', (before, behind) => {
+  const folder = folderWith({ 'crd.yaml': `${before}${JSON.stringify(widgetCrd())}\n${behind}` });
+  expect(loadCrd(join(folder, 'crd.yaml'))).toEqual(widgetCrd());
+  const twice = folderWith({ 'crd.yaml': JSON.stringify(widgetCrd()).repeat(2) });
+  expect(() => loadCrd(join(twice, 'crd.yaml'))).toThrow(
+    'holds several documents; put the CRD into a file of its own',
+  );
+});
+
+test('of a kubeconfig of several documents, the first one counts', () => {
+  expect(readYaml('---\na: 1\n---\nb: [\n')).toEqual({ a: 1 });
+  expect(readYaml(decodeText(Buffer.from('\ufeffa: é\r\n', 'utf16le')))).toEqual({ a: 'é' });
+});
+
+test('the items of a list of one type have that type', () => {
+  const text =
+    '{"apiVersion": "a/v1", "kind": "WebList", "items": [{"metadata": {}}, {"kind": "X", "apiVersion": "v1"}]}';
+  expect(valuesOf(text)).toEqual([
+    { apiVersion: 'a/v1', kind: 'Web', metadata: {} },
+    { kind: 'X', apiVersion: 'v1' },
+  ]);
 });

@@ -194,3 +194,11 @@ test.each([
 ])('%j is refused', (text, message) => {
   expect(() => parseResourceList(text)).toThrow(message);
 });
+
+test('documents that hold nothing stand around a list, and another list is refused', () => {
+  const list = 'apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n';
+  expect(parseResourceList(`# c\n---\n${list}---\n`).items).toEqual([]);
+  expect(() => parseResourceList(`${list}---\n${list}`)).toThrow(
+    '<stdin>: holds several documents; give one',
+  );
+});

@@ -95,6 +95,27 @@ test.each<[string, object, string[]]>([
   expect(problemsOf(spec)).toEqual(expected);
 });
 
+test.each(['namespace', 'package', 'if', 'for', 'let', 'as'])(
+  'a rule may name the field %s in both ways',
+  (name) => {
+    const rules = [`self.${name} != 'a'`, `self.__${name}__ != 'b'`].map((rule) => ({
+      rule: `!has(self.${name}) || ${rule}`,
+    }));
+    const x: StructuralSchema = {
+      ...{ type: 'object', 'x-kubernetes-validations': rules },
+      properties: { [name]: { type: 'string' } },
+    };
+    const schema: StructuralSchema = {
+      type: 'object',
+      properties: { spec: { type: 'object', properties: { x } } },
+    };
+    const problems = ['a', 'b', 'c'].map(
+      (value) => compileSchema(schema)(gaugeWith({ x: { [name]: value } })).length,
+    );
+    expect(problems).toEqual([1, 1, 0]);
+  },
+);
+
 test('rules are not asked about what has not the right form', () => {
   expect(problemsOf({ count: 1, mode: 'Fast', tags: 1 })).toEqual([
     'spec.tags: 1 is a number, not a list; give a list',

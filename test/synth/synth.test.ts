@@ -158,6 +158,14 @@ test.each<[text: string, ...expected: string[]]>([
     WEB.replace('shop', 'my.shop'),
     '1, line 5: metadata.namespace: "my.shop" is not a DNS label; use up to 63',
   ],
+  [
+    WEB.replace('demo.example.com/v1', 'demos.example.com/v1'),
+    'apiVersion: Widget of demos.example.com/v1 is not a kind that is rendered here; did you mean demo.example.com/v1',
+  ],
+  [
+    WEB.replace(/spec:[^]*/, 'spec:\n  # image: nginx\n'),
+    'spec: is null, which counts as missing; give it a value',
+  ],
   ['apiVersion: apps/v1\nkind: Deployment\n', '1, line 2: kind: Deployment of apps/v1 is not a kind that is'],
   [
     WEB.replace('/v1\n', '/v1alpha1\n'),
@@ -298,4 +306,16 @@ test('an object that two custom resources make is refused, as the operator would
   expect(problems).toEqual([
     '<stdin>: document 2, line 10: Globe web makes ConfigMap web, and so does Widget web: give one of them another name',
   ]);
+});
+
+test('null in the metadata is absent, and the value of a label or an annotation is empty text', async () => {
+  const nulls = [
+    'labels: { team: }',
+    'annotations: { note: ~ }',
+    'finalizers: null',
+    'uid:',
+    'resourceVersion:',
+  ];
+  const [file] = await synthText(WEB.replace('name: web', ['name: web', ...nulls].join('\n  ')));
+  expect(file?.text).toBe((await synthText(WEB))[0]?.text);
 });

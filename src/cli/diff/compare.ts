@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Explanation } from '../../contract/controller.js';
-import { messageOf } from '../../contract/error.js';
+import { messageOf, OperatorError } from '../../contract/error.js';
 import type { Kind } from '../../contract/kind.js';
 import { describeRef, keyOf, objectId, refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
@@ -80,8 +80,16 @@ export async function readGiven(
       const before = live && { ...live, apiVersion: input.kind.type.apiVersion };
       given.push({ input, after, ...(live && before && { live, before }) });
     } catch (error) {
-      if (!(error instanceof ApiError) || (error.code !== 400 && error.code !== 422)) throw error;
-      refused.push(`${placeOf(input.document, [])}: the API server refuses it: ${messageOf(error)}`);
+      const { document } = input;
+      if (error instanceof OperatorError && error.reason === 'Conflict')
+        refused.push(`${placeOf(document, error.path)}: ${error.message}`);
+      else if (error instanceof ApiError && (error.code === 400 || error.code === 422))
+        refused.push(`${placeOf(document, [])}: the API server refuses it: ${messageOf(error)}`);
+      else if (error instanceof ApiError && error.objectIsGone)
+        refused.push(
+          `${placeOf(document, ['metadata', 'namespace'])}: ${messageOf(error)}; create it before, or name another`,
+        );
+      else throw error;
     }
   }
   if (refused.length > 0) throw new InputError(refused);
@@ -143,6 +151,7 @@ export async function putOver(
   let live = first;
   for (let tries = 1; ; tries++) {
     try {
+      checkPreconditions(wanted, live);
       const answer = await put(wanted, live);
       // One in another version doesn't have the defaults of the stored one.
       const stored = type.apiVersion === apiVersion ? answer : { ...answer, apiVersion, spec: cr.spec };
@@ -155,6 +164,19 @@ export async function putOver(
       live = await find(transport, type, keyOf(cr));
       check(live);
     }
+  }
+}
+
+/** @throws OperatorError `Conflict` where a file was made of another object, or of an earlier state, and says so */
+function checkPreconditions(wanted: AnyObject, live: AnyObject | undefined): void {
+  for (const field of ['uid', 'resourceVersion'] as const) {
+    const given = wanted.metadata[field];
+    if (!given || given === live?.metadata[field]) continue;
+    const what = !live ? 'none is' : field === 'uid' ? 'another one is' : 'it was modified since, and is';
+    const message =
+      `metadata.${field}: ${describeRef(refOf(wanted))} is not the one of ${given}: ${what} there; ` +
+      'make the change in what is there now, or remove the field';
+    throw new OperatorError({ reason: 'Conflict', message, path: ['metadata', field] });
   }
 }
 

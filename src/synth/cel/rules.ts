@@ -159,7 +159,10 @@ function mapValue(value: Readonly<Record<string, unknown>>, given: StructuralSch
       entries.set(key, toCelValue(member, items));
     } else if (member !== null && member !== undefined) {
       const property = Object.hasOwn(properties, key) ? properties[key] : undefined;
-      entries.set(escapeField(key) ?? key, toCelValue(member, property));
+      const field = toCelValue(member, property);
+      entries.set(escapeField(key) ?? key, field);
+      // Since Kubernetes 1.32, most of these words can be written as they are, too.
+      if (RESERVED.has(key)) entries.set(key, field);
     }
   }
   return celMap(entries);
@@ -207,7 +210,7 @@ function withoutSchema(value: unknown): CelValue {
   return typeof value === 'string' || typeof value === 'boolean' ? value : null;
 }
 
-/** Words that CEL keeps for itself; a field with such a name is written `__namespace__`. */
+/** Words that CEL keeps for itself; a field with such a name may be written `__namespace__`. */
 const RESERVED = new Set(
   (
     'true false null in as break const continue else for function if import let loop package namespace return var ' +

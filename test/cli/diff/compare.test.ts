@@ -78,6 +78,53 @@ describe('a comparison', () => {
     await expect(compared(racing(Infinity))).rejects.toMatchObject({ exitCode: 3 });
   });
 
+  test.each<[string, object, string]>([
+    [
+      'resourceVersion: "1"',
+      {},
+      'line 3: metadata.resourceVersion: Widget shop/web is not the one of 1: it was modified',
+    ],
+    ['uid: other', {}, 'line 3: metadata.uid: Widget shop/web is not the one of other: another one is there'],
+    ['uid: u', { name: 'gone' }, 'line 3: metadata.uid: Widget shop/web is not the one of u: none is there'],
+  ])('of a file of another state, with %s, is refused', async (field, more, message) => {
+    const metadata = { name: 'web', namespace: 'shop', uid: 'u', ...more };
+    const server = new StoredServer([
+      { apiVersion: 'demo.example.com/v1', kind: 'Widget', metadata, spec: {} },
+    ]);
+    const text = WEB.replace('name: web', `name: web, ${field}`);
+    await expect(compared(server, text)).rejects.toMatchObject({
+      exitCode: 2,
+      message: expect.stringContaining(message) as string,
+    });
+    expect(server.requests.filter(({ method }) => method !== 'GET')).toEqual([]);
+  });
+
+  test('of a file of the present state is made', async () => {
+    const server = new StoredServer();
+    const metadata = { name: 'web', namespace: 'shop' };
+    const live = server.put({
+      apiVersion: 'demo.example.com/v1',
+      kind: 'Widget',
+      metadata,
+      spec: { image: 'a' },
+    });
+    const { uid, resourceVersion } = live.metadata;
+    const text = WEB.replace('name: web', `name: web, uid: "${uid}", resourceVersion: "${resourceVersion}"`);
+    expect((await compared(server, text)).objects[0]).toMatchObject({ action: 'changed' });
+  });
+
+  test("in a namespace that isn't there names the file", async () => {
+    const server = new StoredServer([], ({ method }) =>
+      method === 'POST' ? failure(404, 'NotFound', 'namespaces "shop" not found') : undefined,
+    );
+    await expect(compared(server)).rejects.toMatchObject({
+      exitCode: 2,
+      message: expect.stringMatching(
+        /a.yaml: document 1, line 3: .*namespaces "shop" not found.*; create it/,
+      ) as string,
+    });
+  });
+
   test("of what can't be rendered, as where a policy forbids it, names the place too", async () => {
     const denied = () => {
       throw new OperatorError({ reason: 'PolicyDenied', message: 'not this image', path: ['spec', 'image'] });
