@@ -21,6 +21,7 @@ export type {
 export { loadCrd, servedType, storedVersion } from './contract/crd.js';
 export type { CrdColumn, CrdVersion, CustomResourceDefinition, StructuralSchema } from './contract/crd.js';
 export { defineKind } from './contract/define-kind.js';
+export { podsOf } from './contract/pods.js';
 export type { ChildTypeProps, KindProps, RelatedTypeProps } from './contract/define-kind.js';
 export type {
   HandOver,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { compileRegularExpression } from '../src/contract/regular-expression.js';
-import { steady, steadyUnschedulable } from '../src/kinds/app-service/pods.js';
+import { steady, steadyUnschedulable } from '../src/contract/pods.js';
 import { replicaFailure } from '../src/kinds/app-service/status.js';
 import { isIPv4Format, isMailAddress, isRequestUri, parseDuration } from '../src/synth/formats.js';
 import { redactLine } from '../src/telemetry/logger.js';

@@ -87,6 +87,11 @@ export function keyOf({ metadata }: Pick<AnyObject, 'metadata'>): string {
   return objectKey(metadata.namespace, metadata.name);
 }
 
+/** Compares texts by their code units, for sorting. */
+export function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
+}
+
 /** Sorts objects of a type, so that equal ones come in the same order. */
 export function byName(objects: readonly AnyObject[]): AnyObject[] {
   const keyed = objects.map((object) => [keyOf(object), object] as const);

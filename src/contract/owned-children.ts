@@ -43,6 +43,7 @@ import type { AnyObject, CustomResource, KubernetesObject, OwnerReference } from
 import { waitingOf, waitOf } from './order.js';
 import { describeThrown } from './origin.js';
 import { keepIdentity, keepStatus, observedOf, unreadableFor } from './projections.js';
+import { keepPod, withTroubles } from './pods.js';
 import { childReadiness, worstReadiness } from './readiness.js';
 import { groupKind } from './resource.js';
 import type { ResourceType } from './resource.js';
@@ -356,7 +357,7 @@ export class OwnedChildren implements Controller {
       ? failureReadiness(failure)
       : ((isPaused ? pausedReadiness(rendered, children) : undefined) ??
         report.readiness ??
-        worstReadiness(children.map(childReadiness)));
+        withTroubles(worstReadiness(children.map(childReadiness)), children, this.related(pass, keepPod)));
     const readiness = waiting && !failure ? worstReadiness([waiting.readiness, judged]) : judged;
     const isDrifted = changes.some(({ action }) => action === 'drifted');
     const drifted = isDrifted ? driftedCondition(changes) : undefined;
@@ -386,15 +387,22 @@ export class OwnedChildren implements Controller {
     };
   }
 
+  /** @param kept the projection of those that are wanted; all, if it is left out */
+  private related({ cr, reader }: Pass, kept?: Keep): AnyObject[] {
+    const types = (this.owning.related ?? []).filter(({ keep }) => !kept || keep === kept);
+    return types.flatMap((type) => reader.mappedTo(type, keyOf(cr)));
+  }
+
   /** Returns what the kind's own function says of the status, or why it can't. */
   private ownReport(
-    { cr, reader, now }: Pass,
+    pass: Pass,
     children: readonly AnyObject[],
     failures: readonly Failure[],
   ): { readonly report: StatusReport<object>; readonly error?: OperatorError } {
+    const { cr, now } = pass;
     if (!this.functions.status || unreadableFor(cr)) return { report: {} };
     try {
-      const related = (this.owning.related ?? []).flatMap((type) => reader.mappedTo(type, keyOf(cr)));
+      const related = this.related(pass);
       const report = this.functions.status({ cr: cr as never, children, related, failures, now });
       requireKnownFields(report.fields ?? {}, this.owning.statusFields);
       // Throws for what can't be sent.

@@ -31,10 +31,6 @@ export function pathText(path: readonly (string | number)[]): string {
     .slice(1);
 }
 
-export function compare(a: string, b: string): number {
-  return a < b ? -1 : Number(a > b);
-}
-
 /** Schema of a text in an admin's policy; the types of policies are derived from their schemas. */
 export function text(description: string, maxLength: number, pattern: string) {
   return { type: 'string', maxLength, pattern: `^${pattern}$`, description } as const;

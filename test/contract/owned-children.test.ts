@@ -8,6 +8,7 @@ import { contentHash } from '../../src/contract/object.js';
 import type { AnyObject, CustomResource } from '../../src/contract/object.js';
 import { OwnedChildren } from '../../src/contract/owned-children.js';
 import type { OwnFunctions, OwningKind } from '../../src/contract/owned-children.js';
+import { keepPod, podsOf } from '../../src/contract/pods.js';
 import { keepUnreadable } from '../../src/contract/projections.js';
 import { checksumAnnotations, KindReferences } from '../../src/contract/references.js';
 import { groupKind, resourceType } from '../../src/contract/resource.js';
@@ -86,6 +87,60 @@ const REF = { apiVersion: 'v1', kind: 'Service', namespace: 'shop', name: 'web' 
 const failing = (retry: 'onChange' | 'backoff', reason = 'Invalid'): ChangeSet => [
   { ref: REF, action: 'failed', error: new OperatorError({ reason, message: 'no', retry }) },
 ];
+
+describe('OwnedChildren, with the Pods of its workloads', () => {
+  const podOf = (replicaSet: string, waiting: string) => ({
+    ...object(POD, 'web-1'),
+    ...keepPod({
+      ...object(POD, 'web-1', {
+        ownerReferences: [{ ...OWNER, apiVersion: 'apps/v1', kind: 'ReplicaSet', name: replicaSet }],
+      }),
+      status: {
+        phase: 'Pending',
+        containerStatuses: [{ name: 'web', image: 'web:1', state: { waiting: { reason: waiting } } }],
+      },
+    }),
+  });
+  const deployment = (available: number) => ({
+    ...object(DEPLOYMENT, 'web', { generation: 1 }),
+    status: {
+      ...{ observedGeneration: 1, replicas: 3, updatedReplicas: 3, availableReplicas: available },
+      ...(available < 3 && { unavailableReplicas: 3 - available }),
+      conditions: [{ type: 'Progressing', status: 'True', message: 'ReplicaSet "web-5d8f" is progressing.' }],
+    },
+  });
+  const readyOf = (related: readonly AnyObject[], available = 2, more: Given = {}) => {
+    const kind = { related: [{ ...POD, ...podsOf(WIDGET), namespaced: true, plural: 'pods' }] };
+    const given = {
+      kind,
+      related,
+      children: [deployment(available)],
+      render: () => [deployment(available)],
+      ...more,
+    };
+    const [ready] = statusOf(planned(given)).conditions;
+    return [ready?.status, ready?.reason, ready?.message];
+  };
+  const counted = 'Deployment shop/web: 2 of 3 pods are available';
+  const pull = 'image "web:1" of container "web" can\'t be pulled';
+
+  it('says what keeps them from running, and of those of the present spec alone', () => {
+    expect(readyOf([])).toEqual(['Unknown', 'RollingOut', counted]);
+    expect(readyOf([podOf('web-5d8f', 'ErrImagePull')])).toEqual([
+      ...['False', 'ImagePullBackOff', `${counted}; ${pull}`],
+    ]);
+    expect(readyOf([podOf('web-0a1b', 'ErrImagePull')])).toEqual(['Unknown', 'RollingOut', counted]);
+    // A StatefulSet, or a Deployment of a longer name.
+    expect(readyOf([podOf('web-db-0a1b', 'ErrImagePull')])[1]).toBe('ImagePullBackOff');
+  });
+
+  it('is ready whatever Pods with its label do, and leaves a status function its word', () => {
+    expect(readyOf([podOf('web-5d8f', 'ErrImagePull')], 3)[0]).toBe('True');
+    const readiness = { phase: 'progressing', reason: 'Mine', message: 'Wait' } as const;
+    const status = () => ({ readiness });
+    expect(readyOf([podOf('web-5d8f', 'ErrImagePull')], 2, { status })).toEqual(['Unknown', 'Mine', 'Wait']);
+  });
+});
 
 describe('OwnedChildren, watches', () => {
   const watchOf = (kind: string, more: Partial<OwningKind> = {}) =>

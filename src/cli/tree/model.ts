@@ -12,7 +12,7 @@ import { ApiError, classify } from '../../engine/api-error.js';
 import type { Api, Scope } from '../../engine/api.js';
 import { sleep } from '../../engine/clock.js';
 import type { Clock } from '../../engine/clock.js';
-import { podTrouble } from '../../kinds/app-service/pods.js';
+import { podTrouble } from '../../contract/pods.js';
 import type { JobWatcherStatus } from '../../kinds/job-watcher/spec.js';
 import type { StreamIngressStatus } from '../../kinds/stream-ingress/spec.js';
 import { notInstalled } from '../cluster.js';

@@ -4,7 +4,7 @@ import { ENDING } from '../../contract/deterministic.js';
 import type { OwnedKind } from '../../contract/kind.js';
 import { AppService } from './construct.js';
 import { handOver } from './hand-over.js';
-import { podsOf } from './pods.js';
+import { podsOf } from '../../contract/pods.js';
 import { policySchema } from './policy.js';
 import type { AppServiceSpec, AppServiceStatus } from './spec.js';
 import { appServiceStatus, keepDeployment, keepRoute, keepService, nodePortsOf } from './status.js';

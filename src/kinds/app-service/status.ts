@@ -7,7 +7,7 @@ import type { AnyObject, CustomResource } from '../../contract/object.js';
 import type { Failure, StatusInput, StatusReport } from '../../contract/status.js';
 import { condition, given } from '../common.js';
 import { keepStrategy } from './hand-over.js';
-import { worstFirst, type KeptPod, type PodTrouble } from './pods.js';
+import { MAX_TROUBLES, worstFirst, type KeptPod, type PodTrouble } from '../../contract/pods.js';
 import { DEFAULT_PROTOCOL } from './spec.js';
 import type { AppServiceSpec, AppServiceStatus, FileMount, Route, RouteParent } from './spec.js';
 
@@ -68,9 +68,6 @@ function findCondition({ conditions = [] }: DeploymentStatus, type: string, stat
   return conditions.find((each) => each.type === type && (!status || each.status === status));
 }
 
-/** More of them make no message better. */
-const MOST_TROUBLES = 3;
-
 /**
  * Judges as `kubectl rollout status`, and as kstatus where that is the stricter: surplus replicas of the present
  * spec are waited for too. Where replicas are missing, what keeps them away gives the reason; what only an edit can
@@ -97,7 +94,7 @@ function readiness(
   if (missing === undefined && !late) return complete(wanted, cr.spec);
 
   const failure = findCondition(status, 'ReplicaFailure', 'True');
-  const troubles = worstFirst(pods.flatMap(({ trouble }) => trouble ?? [])).slice(0, MOST_TROUBLES);
+  const troubles = worstFirst(pods.flatMap(({ trouble }) => trouble ?? [])).slice(0, MAX_TROUBLES);
   const causes = [
     ...(failure ? [replicaFailure(failure.message ?? '', securityProfile)] : []),
     ...troubles.map((trouble) => podFailure(trouble, cr.spec)),

@@ -1,10 +1,10 @@
 import { messageOf, OperatorError } from '../../contract/error.js';
 import { selects } from '../../contract/label-selector.js';
 import { PAUSED_ANNOTATION } from '../../contract/names.js';
-import { objectKey } from '../../contract/object.js';
+import { compare, objectKey } from '../../contract/object.js';
 import { controlOf } from '../../contract/control.js';
 import { compileRegularExpression, sizeOfRegularExpression } from '../../contract/regular-expression.js';
-import { compare, pathText } from '../common.js';
+import { pathText } from '../common.js';
 import { durationSeconds } from './duration.js';
 import type { Outcome } from './job.js';
 import type { Settings } from './settings.js';

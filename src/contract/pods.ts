@@ -1,9 +1,10 @@
-import type { V1ContainerState, V1ContainerStatus, V1Pod } from '@kubernetes/client-node';
-import type { RelatedTypeProps } from '../../contract/define-kind.js';
-import type { Wire } from '../../contract/kubernetes-types.js';
-import { selectorLabels, type NamedKind } from '../../contract/names.js';
-import { controllerOf, type AnyObject } from '../../contract/object.js';
-import { compare } from '../common.js';
+import type { V1ContainerState, V1ContainerStatus, V1DeploymentStatus, V1Pod } from '@kubernetes/client-node';
+import type { Readiness } from './conditions.js';
+import type { CustomResourceDefinition } from './crd.js';
+import type { RelatedTypeProps } from './define-kind.js';
+import type { Wire } from './kubernetes-types.js';
+import { selectorLabels, type NamedKind } from './names.js';
+import { compare, controllerOf, type AnyObject } from './object.js';
 
 /** Projection of a pod that is in trouble, or may be, beside its identity. */
 export interface KeptPod {
@@ -22,10 +23,16 @@ export interface PodTrouble {
 }
 
 /**
- * Watches the pods of a kind's Deployments, by the label that ties them to their custom resource; of those that run as
- * they should, nothing is kept.
+ * Returns what `related` of `defineKind` takes for the Pods of its workloads, by the label that `selectorLabels` gives their
+ * templates. Where the kind has no status function, the conditions then say what keeps Pods from running, as
+ * `ImagePullBackOff`. Of Pods that run, nothing is kept.
+ *
+ * @example
+ * ```ts
+ * defineKind({ crd, construct, children, related: [podsOf(crd)] });
+ * ```
  */
-export function podsOf(kind: NamedKind): RelatedTypeProps {
+export function podsOf(kind: NamedKind | CustomResourceDefinition): RelatedTypeProps {
   const [label = ''] = Object.keys(selectorLabels(kind, ''));
   return {
     ...{ apiVersion: 'v1', kind: 'Pod', selector: label, keep: keepPod },
@@ -44,6 +51,45 @@ export function keepPod(pod: AnyObject): (KeptPod & Readonly<Record<string, unkn
     ...(since !== undefined && { startingSince: since }),
     ...(replicaSet !== undefined && { replicaSet }),
   };
+}
+
+/** Maximum number of troubles in a message: more make it no better. */
+export const MAX_TROUBLES = 3;
+
+/**
+ * Returns the readiness of workloads with what keeps their Pods from running. It never makes them unready: anyone who may
+ * create Pods may give them the label.
+ * @param pods as `podsOf` keeps them
+ */
+export function withTroubles(
+  readiness: Readiness,
+  workloads: readonly AnyObject[],
+  pods: readonly AnyObject[],
+): Readiness {
+  if (readiness.phase === 'ready') return readiness;
+  const present = (pods as readonly KeptPod[]).filter(
+    ({ replicaSet }) => !workloads.some((one) => isOutdated(replicaSet, one)),
+  );
+  const troubles = worstFirst(present.flatMap(({ trouble }) => trouble ?? [])).slice(0, MAX_TROUBLES);
+  const [worst] = troubles;
+  if (!worst) return readiness;
+  const message = [readiness.message, ...troubles.map((trouble) => trouble.message)].join('; ');
+  return readiness.phase === 'stalled'
+    ? { ...readiness, message }
+    : { phase: 'failing', reason: worst.reason, message };
+}
+
+/**
+ * Reports whether a ReplicaSet is of an earlier spec of this Deployment, which names the present one nowhere but in a message,
+ * as in `ReplicaSet "web-5d8f" is progressing.`
+ * @see https://github.com/kubernetes/kubernetes/blob/master/pkg/controller/deployment/progress.go
+ */
+function isOutdated(replicaSet: string | undefined, { kind, metadata, status }: AnyObject): boolean {
+  const { conditions = [] } = (status ?? {}) as Pick<Wire<V1DeploymentStatus>, 'conditions'>;
+  const { message = '' } = conditions.find(({ type }) => type === 'Progressing') ?? {};
+  const [, present] = /replica ?set "([^"]+)"/i.exec(message) ?? [];
+  const isIts = replicaSet?.slice(0, replicaSet.lastIndexOf('-')) === metadata.name;
+  return kind === 'Deployment' && isIts && present !== undefined && replicaSet !== present;
 }
 
 type Pod = Pick<Wire<V1Pod>, 'status'> & AnyObject;
