@@ -47,6 +47,19 @@ const app = (name: string, spec: object, metadata: object = {}) => ({
 const lines = (...rest: string[]) => rest.map((line) => `${line}\n`).join('');
 const called = (kind: string, name: string) => `${kind} ${apps.namespace}/${name}`;
 
+test('a file that was exported before an edit of others does not undo it', async () => {
+  await apps.create('exported', web);
+  const { metadata } = await apps.get('exported');
+  await apps.edit('exported', { ...web, image: 'example.com/web:2' });
+
+  for (const state of [{ resourceVersion: metadata.resourceVersion }, { uid: 'another' }]) {
+    const { code, stderr } = await own.of([app('exported', { ...web, size: 2 }, state)]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`metadata.${Object.keys(state)[0]}`)]);
+  }
+
+  expect((await apps.get('exported')).spec).toMatchObject({ size: 1, image: 'example.com/web:2' });
+});
+
 describe('without a controller', () => {
   test('an AppService and its children are applied once, waited for, changed and pruned', async () => {
     const spec = { ...web, ports: [{ port: 80 }] };

@@ -172,7 +172,7 @@ function checkPreconditions(wanted: AnyObject, live: AnyObject | undefined): voi
   for (const field of ['uid', 'resourceVersion'] as const) {
     const given = wanted.metadata[field];
     if (!given || given === live?.metadata[field]) continue;
-    const what = !live ? 'none is' : field === 'uid' ? 'another one is' : 'it was modified since, and is';
+    const what = !live ? 'none is' : field === 'uid' ? 'another one is' : 'a later state of it is';
     const message =
       `metadata.${field}: ${describeRef(refOf(wanted))} is not the one of ${given}: ${what} there; ` +
       'make the change in what is there now, or remove the field';
