@@ -82,7 +82,7 @@ describe('a comparison', () => {
     [
       'resourceVersion: "1"',
       {},
-      'line 3: metadata.resourceVersion: Widget shop/web is not the one of 1: it was modified',
+      'line 3: metadata.resourceVersion: Widget shop/web is not the one of 1: a later state',
     ],
     ['uid: other', {}, 'line 3: metadata.uid: Widget shop/web is not the one of other: another one is there'],
     ['uid: u', { name: 'gone' }, 'line 3: metadata.uid: Widget shop/web is not the one of u: none is there'],
