@@ -35,7 +35,7 @@ const alone = ['test/scenarios/own-kind.test.ts'];
 /** What an API server decides without the controllers of Kubernetes; tried on every version that is supported. */
 const withoutControllers = [
   ...['contested', 'crds', 'define-crd', 'diff-examples', 'digest'],
-  ...['missing-kinds', 'synth-apply'],
+  ...['missing-kinds', 'refused-as-failure', 'synth-apply'],
 ].map((name) => `test/full/${name}.test.ts`);
 
 /**

@@ -44,6 +44,31 @@ const COUNTED = /^(?:count\/\S+|[a-z]+s|services\.(?:nodeports|loadbalancers))$/
 /** Beginning of the message of a 403, before the objection; names are quoted, and hold no text of a user's choice. */
 const FORBIDDEN = /^\S+(?: "[^"]*")? is forbidden: /;
 
+/**
+ * Texts of a 500 by which the API server refuses the object for good, and what helps. Each is the beginning of a whole message.
+ * A conversion webhook that fails may answer later.
+ * @see https://github.com/kubernetes/kubernetes/issues/113482
+ */
+export const REFUSED_AS_FAILURE = {
+  typedPatch: { text: /^failed to create typed patch object \(/ },
+  conversion: {
+    text: /^failed to convert new object \([^)]*\) to proper version: (?!conversion webhook for )/,
+  },
+  typedLive: {
+    text: /^failed to create typed live object \(/,
+    remedy: "correct what is stored by its CRD's schema, or delete the object, and it is created again",
+  },
+  tooLarge: { text: /^etcdserver: request is too large$/, remedy: 'make the object smaller than 1.5 MiB' },
+  tooLargeToSend: {
+    text: /^rpc error: code = ResourceExhausted desc = trying to send message larger than max \(/,
+    remedy: 'make the object smaller than 1.5 MiB',
+  },
+  resourceVersion: { text: /^strconv\.ParseUint: parsing "/, remedy: 'remove metadata.resourceVersion' },
+} as const satisfies Readonly<Record<string, { readonly text: RegExp; readonly remedy?: string }>>;
+
+const REFUSALS: readonly { readonly text: RegExp; readonly remedy?: string }[] =
+  Object.values(REFUSED_AS_FAILURE);
+
 /** An answer of the API server that isn't what was asked for. */
 export class ApiError extends Error {
   readonly code: number;
@@ -207,9 +232,15 @@ export class ApiError extends Error {
     return this.code === 409 && this.causes.some(({ reason }) => reason === 'FieldManagerConflict');
   }
 
-  /** The content of the object is refused. */
-  private get refused(): boolean {
-    return this.code === 422;
+  /** The content of the object is refused, and would be again. */
+  get refused(): boolean {
+    return this.code === 422 || this.fieldNotInSchema || this.refusedAsFailure !== undefined;
+  }
+
+  /** Entry of `REFUSED_AS_FAILURE`. */
+  get refusedAsFailure(): { readonly remedy?: string } | undefined {
+    const { message = '' } = this.status;
+    return this.code === 500 ? REFUSALS.find(({ text }) => text.test(message)) : undefined;
   }
 
   private get causes(): readonly StatusCause[] {
@@ -308,14 +339,7 @@ function classOf(error: ApiError): readonly [reason: string, retry: OperatorErro
   if (error.immutableField) return ['ImmutableField', 'onChange'];
   if (error.takenFields.length > 0) return ['NodePortConflict', 'onChange'];
   if (error.addressUnavailable) return ['ServerOverloaded', 'backoff'];
-  if (error.code === 400 || error.code === 422) return ['Invalid', 'onChange'];
-  // The API server reports input that its schema can't hold as its own failure.
-  // https://github.com/kubernetes/kubernetes/issues/113482
-  if (
-    error.fieldNotInSchema ||
-    (error.code === 500 && message.startsWith('failed to create typed patch object ('))
-  )
-    return ['Invalid', 'onChange'];
+  if (error.code === 400 || error.refused) return ['Invalid', 'onChange'];
   if (error.namespaceTerminating) return ['NamespaceTerminating', 'backoff'];
   if (error.code === 401) return ['Unauthorized', 'backoff'];
   if (error.code === 403) return ['Forbidden', ADMISSION_DENIES.test(message) ? 'onChange' : 'backoff'];
@@ -328,7 +352,8 @@ function classOf(error: ApiError): readonly [reason: string, retry: OperatorErro
 function sentence(error: ApiError): string {
   const message = error.status.message ?? `the API server answered ${String(error.code)}`;
   if (error.immutableField) return `${message}; delete the object, and it is created again`;
-  return OPERATOR_LACKS_RIGHT.test(error.objection) ? `${message}; ${GRANT}` : message;
+  const remedy = OPERATOR_LACKS_RIGHT.test(error.objection) ? GRANT : error.refusedAsFailure?.remedy;
+  return remedy === undefined ? message : `${message}; ${remedy}`;
 }
 
 /** A person has other ways to get a right. Of what admission forbids, no right is of use. */

@@ -247,7 +247,7 @@ export class Applier {
       drift = driftOf(managedFieldsOf(live), object, fieldManager);
     } catch (error) {
       // What can't be applied any more was changed by others all the same.
-      if (!(error instanceof ApiError) || !(error.dryRunUnsupported || error.code === 422)) throw error;
+      if (!(error instanceof ApiError) || !(error.dryRunUnsupported || error.refused)) throw error;
     }
     this.left.set(applyId(task), { seen: { hash, uid, owned }, drift });
     store.dropDriftRecord(task.key, known.object.metadata.resourceVersion);
@@ -342,7 +342,7 @@ export class Applier {
         return await send();
       } catch (error) {
         failure = error;
-        if (!(error instanceof ApiError) || error.code !== 422 || error.wrongUid) break;
+        if (!(error instanceof ApiError) || !error.refused || error.wrongUid) break;
       }
     }
     throw failure;

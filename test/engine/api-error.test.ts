@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ApiError, askedDelay, classify } from '../../src/engine/api-error.js';
+import type { REFUSED_AS_FAILURE } from '../../src/engine/api-error.js';
 import type { OperatorError } from '../../src/contract/error.js';
 import type { ApiResponse } from '../../src/engine/transport.js';
 import { failure, fieldConflict } from './support/builders.js';
@@ -34,8 +35,21 @@ const IMMUTABLE = [
 const TERMINATING = [{ reason: 'NamespaceTerminating', message: 'namespace shop is being terminated' }];
 const OLD_FIELD =
   'failed to convert pruned object at version apps/v1beta1: .spec.old: field not declared in schema';
-const DUPLICATE =
-  'failed to create typed patch object (shop/web; apps/v1, Kind=Deployment): .spec.env: duplicate entries';
+/** One of each kind; test/full/refused-as-failure.test.ts provokes them. */
+const REFUSED_500: Readonly<Record<keyof typeof REFUSED_AS_FAILURE, string>> = {
+  typedPatch:
+    'failed to create typed patch object (shop/web; apps/v1, Kind=Deployment): .spec.env: duplicate entries',
+  conversion:
+    'failed to convert new object (shop/web; /v1, Kind=Secret) to proper version: unable to convert unstructured object to /v1, Kind=Secret: error decoding from json: illegal base64 data at input byte 3',
+  typedLive:
+    'failed to create typed live object (shop/web; example.com/v1, Kind=Widget): .spec.n: expected map, got &{a}',
+  tooLarge: 'etcdserver: request is too large',
+  tooLargeToSend:
+    'rpc error: code = ResourceExhausted desc = trying to send message larger than max (2383394 vs. 2097152)',
+  resourceVersion: 'strconv.ParseUint: parsing "abc": invalid syntax',
+};
+const UNCONVERTED =
+  'conversion webhook for example.com/v2, Kind=Widget failed: Post "https://10.0.0.1/": dial tcp: connect: connection refused';
 const STOPPING =
   '[""]: failed to allocate IP: Post "https://127.0.0.1:6443/": dial tcp: connect: connection refused';
 
@@ -48,7 +62,19 @@ const TABLE: readonly (readonly [response: ApiResponse, reason: string, retry: s
   [fieldConflict(), 'FieldConflict', 'onChange'],
   ...IMMUTABLE.map((one) => [refused(one), 'ImmutableField', 'onChange'] as const),
   [failure(500, 'InternalError', OLD_FIELD), 'Invalid', 'onChange'],
-  [failure(500, undefined, DUPLICATE), 'Invalid', 'onChange'],
+  ...Object.values(REFUSED_500).map(
+    (text) => [failure(500, undefined, text), 'Invalid', 'onChange'] as const,
+  ),
+  [failure(500, undefined, UNCONVERTED), 'ServerOverloaded', 'backoff'],
+  [
+    failure(
+      500,
+      undefined,
+      `failed to convert new object (a/b; c/v1, Kind=C) to proper version: ${UNCONVERTED}`,
+    ),
+    'ServerOverloaded',
+    'backoff',
+  ],
   [failure(400, 'BadRequest', 'error decoding patch'), 'Invalid', 'onChange'],
   [
     refused(

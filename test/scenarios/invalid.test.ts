@@ -8,15 +8,16 @@ const windowMilliseconds = 60_000;
 const valid = configMap('box-a', { value: '1' });
 
 const mistakes = [
-  { status: 422, object: configMap('box-a', { 'no key!': '1' }) },
+  { what: 'invalid', status: 422, object: configMap('box-a', { 'no key!': '1' }) },
   // https://github.com/kubernetes/kubernetes/issues/113482
-  { status: 500, object: { ...valid, nothing: 'of the kind' } },
+  { what: 'mistyped', status: 500, object: { ...valid, nothing: 'of the kind' } },
+  { what: 'unconverted', status: 500, object: { ...valid, binaryData: { key: 'not base64' } } },
 ];
 
 test.concurrent.for(mistakes)(
-  'a spec that the API server refuses with $status stalls, is sent once, and heals when it is edited',
-  async ({ status, object }) => {
-    await using scenario = await Scenario.start({ purpose: `invalid-${status}`, kind: await loadBundle() });
+  'a spec that the API server refuses with $status as $what stalls, is sent once, and heals when it is edited',
+  async ({ what, status, object }) => {
+    await using scenario = await Scenario.start({ purpose: `refused-${what}`, kind: await loadBundle() });
     const { subject } = scenario;
     const requests = scenario.requestsFromNowOn();
     await subject.create('box', { objects: [object] });

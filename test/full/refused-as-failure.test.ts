@@ -1,0 +1,140 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { definitionType, resourceType } from '../../src/contract/resource.js';
+import { ApiError, classify, REFUSED_AS_FAILURE } from '../../src/engine/api-error.js';
+import { APPLY } from '../../src/engine/api.js';
+import { collection, eventually } from '../support/cluster.js';
+import type { Answer, Manifest } from '../support/cluster.js';
+import { openCluster } from '../support/test-clusters.js';
+
+type Json = Readonly<Record<string, unknown>>;
+
+const cluster = openCluster();
+let namespace: string;
+
+function object(apiVersion: string, kind: string, content: Json, name = 'refused'): Manifest {
+  return { apiVersion, kind, ...content, metadata: { name, namespace, ...(content.metadata as object) } };
+}
+
+function applied(manifest: Manifest): Promise<Answer> {
+  const path = `${collection(resourceType(manifest), namespace)}/${manifest.metadata.name}`;
+  const query = { fieldManager: 'test', force: 'true' };
+  return cluster.send('PATCH', path, { body: manifest, contentType: APPLY, query });
+}
+
+const labels = { app: 'refused' };
+const workload = (spec: Json, container: Json = {}, pod: Json = {}): Manifest =>
+  object('apps/v1', 'Deployment', {
+    spec: {
+      ...{ replicas: 0, selector: { matchLabels: labels }, ...spec },
+      template: {
+        metadata: { labels },
+        spec: { containers: [{ name: 'c', image: 'x', ...container }], ...pod },
+      },
+    },
+  });
+const secret = (content: Json): Manifest => object('v1', 'Secret', content);
+const port = (content: Json): Manifest =>
+  object('v1', 'Service', { spec: { ports: [{ port: 80, ...content }] } });
+const claim = (storage: string): Manifest =>
+  object('v1', 'PersistentVolumeClaim', {
+    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage } } },
+  });
+const lease = (renewTime: string): Manifest =>
+  object('coordination.k8s.io/v1', 'Lease', { spec: { renewTime } });
+const requests = (memory: unknown): Manifest => workload({}, { resources: { requests: { memory } } });
+const widget = (spec: Json, name?: string): Manifest =>
+  object('refused.example.com/v1', 'Widget', { spec }, name);
+
+/** Objects that the API server answers with a 500 of that text, each time. Made late, since the namespace has to be known. */
+const PROVOKED: Readonly<Record<keyof typeof REFUSED_AS_FAILURE, Readonly<Record<string, () => Manifest>>>> =
+  {
+    typedPatch: {
+      'an unknown field': () => workload({ nothing: 1 }),
+      'a number for a text': () => secret({ stringData: { key: 5 } }),
+      'a text for a number': () => port({ port: '80' }),
+      'a map for a list': () => workload({}, {}, { containers: {} }),
+      'a map for a quantity': () => requests({}),
+      'two variables of one name': () => workload({}, { env: [{ name: 'A' }, { name: 'A' }] }),
+      'two equal items of a set': () => secret({ metadata: { finalizers: ['a.b/c', 'a.b/c'] } }),
+      'a field that is not in the schema of a CRD': () => widget({ nothing: 1 }),
+      'a type other than in the schema of a CRD': () => widget({ size: true }),
+    },
+    conversion: {
+      'what is no base64': () => secret({ data: { key: 'not base64' } }),
+      'a quantity with a space': () => requests('1 Gi'),
+      'a quantity with an unknown unit': () => requests('1Gb'),
+      'an empty quantity': () => requests(''),
+      'a quantity of a volume with a space': () => claim('10GB '),
+      'a fraction of a replica': () => workload({ replicas: 1.5 }),
+      'a fraction of a port': () => port({ targetPort: 1.5 }),
+      'a port that is no 32-bit integer': () => port({ targetPort: 1e12 }),
+      'a time that is none': () => lease('yesterday'),
+      'a time without microseconds': () => lease('2020-01-01T00:00:00Z'),
+    },
+    typedLive: { 'an object of an earlier schema': () => widget({ size: { large: 'no' } }, 'early') },
+    tooLarge: { 'more than etcd takes': () => widget({ text: 'x'.repeat(1_800_000) }) },
+    tooLargeToSend: { 'more than is sent to etcd': () => widget({ text: 'x'.repeat(2_500_000) }) },
+    resourceVersion: {
+      'a version that is no number': () => secret({ metadata: { resourceVersion: 'latest' } }),
+    },
+  };
+
+function crd(plural: string, kind: string, versions: readonly Json[], more: Json = {}): Manifest {
+  const [{ apiVersion, kind: type }, group] = [definitionType, 'refused.example.com'];
+  const names = { plural, kind, listKind: `${kind}List` };
+  const spec = { group, names, scope: 'Namespaced', versions, ...more };
+  return { apiVersion, kind: type, metadata: { name: `${plural}.${group}` }, spec };
+}
+
+function version(name: string, storage: boolean, spec: Json): Json {
+  const openAPIV3Schema = { type: 'object', properties: { spec: { type: 'object', ...spec } } };
+  return { name, storage, served: true, schema: { openAPIV3Schema } };
+}
+
+const widgetCrd = (size: Json): Manifest =>
+  crd('widgets', 'Widget', [version('v1', true, { properties: { size, text: { type: 'string' } } })]);
+
+async function succeeds(act: () => Promise<Answer>): Promise<void> {
+  await eventually(async () => {
+    expect((await act()).body).toHaveProperty('metadata.uid');
+  });
+}
+
+beforeAll(async () => {
+  namespace = await cluster.makeNamespace('refused-as-failure');
+  await cluster.create(definitionType, widgetCrd({ type: 'string' }));
+  await succeeds(() => applied(widget({ size: 'large' }, 'early')));
+  const large = { large: { type: 'string' } };
+  const changed = widgetCrd({ type: 'object', properties: large });
+  await cluster.replaceSpec({ type: definitionType, name: changed.metadata.name }, changed.spec);
+  await succeeds(() => applied(widget({ size: { large: 'yes' } }, 'late')));
+});
+
+describe.each(Object.entries(PROVOKED))('%s', (entry, objects) => {
+  test.for(Object.entries(objects))('%s is refused for good', async ([, make]) => {
+    const answers = [await applied(make()), await applied(make())];
+    for (const { status, body } of answers) {
+      const error = new ApiError('Apply', { status, body });
+      expect(status).toBe(500);
+      expect(error.refusedAsFailure, error.message).toBe(
+        REFUSED_AS_FAILURE[entry as keyof typeof REFUSED_AS_FAILURE],
+      );
+      expect(classify(error, 'Apply')).toMatchObject({ reason: 'Invalid', retry: 'onChange' });
+    }
+  });
+});
+
+test('what fails for a conversion webhook may pass', async () => {
+  const any = { 'x-kubernetes-preserve-unknown-fields': true };
+  const clientConfig = { url: 'https://127.0.0.1:1/convert' };
+  const conversion = { strategy: 'Webhook', webhook: { conversionReviewVersions: ['v1'], clientConfig } };
+  const versions = [version('v1', true, any), version('v2', false, any)];
+  await cluster.create(definitionType, crd('converteds', 'Converted', versions, { conversion }));
+  const [v1, v2] = ['v1', 'v2'].map((name) => object(`refused.example.com/${name}`, 'Converted', {}));
+  await succeeds(() => applied(v1!));
+
+  const error = new ApiError('Apply', await applied(v2!));
+
+  expect(error.message).toContain('conversion webhook for');
+  expect(classify(error, 'Apply')).toMatchObject({ reason: 'ServerOverloaded', retry: 'backoff' });
+});
