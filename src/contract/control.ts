@@ -59,6 +59,11 @@ export function pausedReadiness(
   return { phase: 'progressing', reason: 'Paused', message };
 }
 
+/** Returns a readiness with the pause as its reason, which `kubectl get` shows. */
+export function asPaused({ phase, reason, message }: Readiness): Readiness {
+  return { phase, reason: 'Paused', message: reason === 'Paused' ? message : `Paused; ${message}` };
+}
+
 type Observed = CustomResource<unknown, { readonly observedGeneration?: number }>;
 
 /** Returns the condition of a pause, with the generation that waits for its end. */
@@ -69,10 +74,16 @@ export function pausedCondition(cr: Observed): ConditionProps {
   return { type: 'Paused', status: 'True', reason: 'Paused', message };
 }
 
-/** Returns what `diff` and `apply` print of a paused custom resource. */
+/** Returns what `apply` prints of a paused custom resource. */
 export function pausedExplanation(cr: CustomResource): Explanation {
   const summary = `is paused: its objects stay as they are; remove the annotation ${PAUSED_ANNOTATION} to go on`;
   return { of: refOf(cr), summary, differs: false };
+}
+
+/** Returns a custom resource as it would be after its pause; undefined where it isn't paused. */
+export function unpaused<T extends AnyObject>(cr: T): T | undefined {
+  const { [PAUSED_ANNOTATION]: paused, ...annotations } = cr.metadata.annotations ?? {};
+  return paused === 'true' ? { ...cr, metadata: { ...cr.metadata, annotations } } : undefined;
 }
 
 /** Returns the generation that was carried out last; the schema's default of -1 means none. */

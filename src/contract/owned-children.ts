@@ -2,6 +2,7 @@ import type { Action, ChangeSet } from './change.js';
 import { dateConditions, standardConditions } from './conditions.js';
 import type { Condition, Readiness } from './conditions.js';
 import {
+  asPaused,
   controlOf,
   observedGenerationOf,
   pausedCondition,
@@ -371,7 +372,8 @@ export class OwnedChildren implements Controller {
       held.length > 0 ? conditions.filter(({ type }) => !held.some((one) => one.type === type)) : conditions;
     // An edit that waits has not been observed, so tools don't take the state of its children for that of the edit.
     const generation = isPaused ? observedGenerationOf(cr) : cr.metadata.generation;
-    const all = [...standardConditions(readiness), ...held, ...others];
+    const shown = isPaused && !failure ? asPaused(readiness) : readiness;
+    const all = [...standardConditions(shown), ...held, ...others];
     const times = [waiting?.requeueAt, report.requeueAt, desired.requeueAt].flatMap((at) => at ?? []);
     const requeueAt = times.reduce<Date | undefined>((a, b) => (a && a < b ? a : b), undefined);
     return {

@@ -255,13 +255,22 @@ export function withoutMoment(what: string): string {
   return what.replaceAll(/\bafter [\d.]+ s\b/g, 'after a while').replaceAll(/\bswept-\d+/g, '<name>');
 }
 
+function verdictOf({ held, notApplicable }: CheckResult): string {
+  return notApplicable === undefined ? (held ? 'held' : 'FAILED') : 'not applicable';
+}
+
+/** Formats the progress of a sweep: a line for a check that has ended, in the words of the report. */
+export function formatProgress(result: CheckResult): string {
+  return `${result.check}: ${verdictOf(result)}, after ${result.seconds.toFixed(0)} s`;
+}
+
 /** Formats a report for people: a table of the checks, and below it what doesn't hold. */
 export function formatReport({ kind, seed, seconds, checks }: SweepReport): string {
-  const rows = checks.map(({ check, held, tried, notApplicable, seconds: took }) => [
-    check,
-    notApplicable === undefined ? (held ? 'held' : 'FAILED') : 'not applicable',
-    `${took.toFixed(1)} s`,
-    notApplicable ?? tried,
+  const rows = checks.map((result) => [
+    result.check,
+    verdictOf(result),
+    `${result.seconds.toFixed(1)} s`,
+    result.notApplicable ?? result.tried,
   ]);
   const widths = [0, 1, 2].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const lines = rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '));
@@ -301,8 +310,8 @@ export async function sweepCommand(
         message: `--seed: ${seed} is no number; give that of a report`,
       });
     const report = await sweep(kind, await samples(), {
-      onResult: ({ check, held, seconds }) => {
-        print(`${check}: ${held ? 'held' : 'FAILED'}, after ${seconds.toFixed(0)} s`);
+      onResult: (result) => {
+        print(formatProgress(result));
       },
       ...options,
       ...(positionals.length > 0 && { checks: positionals as CheckName[] }),

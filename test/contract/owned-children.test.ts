@@ -918,7 +918,7 @@ describe('OwnedChildren, paused', () => {
     expect(plan.again).toBeUndefined();
     expect(statusOf(plan)).toMatchObject({ observedGeneration: 3 });
     expect(conditionsOf(plan)).toMatchObject({
-      Ready: { status: 'True', observedGeneration: 3 },
+      Ready: { status: 'True', reason: 'Paused', message: containing('Paused; '), observedGeneration: 3 },
       Paused: { status: 'True', reason: 'Paused', message: containing('generation 4 waits') },
     });
     expect(plan.explain?.()[0]).toMatchObject({

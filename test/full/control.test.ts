@@ -64,6 +64,7 @@ test('while a custom resource is paused, nothing but its status is written; afte
   await apps.ready('paused');
   await annotate('paused', 'paused', 'true');
   await hasCondition('paused', { type: 'Paused', status: 'True' });
+  expect(await kubectl('get', 'appsvc/paused', '--no-headers')).toMatch(/^paused +True +Paused /);
   const { generation } = (await apps.get('paused')).metadata;
   const requests = await requestsFromNowOn(cluster, user, apps.namespace);
 
@@ -75,12 +76,12 @@ test('while a custom resource is paused, nothing but its status is written; afte
   expect(new Set(written(await requests()))).toEqual(new Set([statusOnly('paused')]));
   expect((await apps.get('paused')).status?.observedGeneration).toBe(generation);
   const { code, stdout } = await diff('paused');
-  expect([code, stdout]).toEqual([
-    0,
-    expect.stringMatching(
-      /^AppService \S+\/paused is paused: its objects stay as they are; remove the annotation/,
-    ),
-  ]);
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/^Service \S+\/paused would be created$/m);
+  expect(stdout).toMatch(/^Deployment \S+\/paused would be changed$/m);
+  expect(stdout).toMatch(
+    /^AppService \S+\/paused is paused: nothing of it is written before its annotation \S+ is removed$/m,
+  );
 
   await annotate('paused', 'paused', null);
   await apps.asRendered('paused');

@@ -109,7 +109,10 @@ test('what a version would change of them costs one request for each object that
   ]);
   const requests = await requestsFromNowOn(cluster, user);
   const same = await differ.run('--kinds', 'appservice');
-  expect(same, same.stderr).toMatchObject({ code: 0, stdout: `${count} AppService compared: no changes\n` });
+  expect(same, same.stderr).toMatchObject({
+    code: 0,
+    stdout: `${count} AppService compared, with ${2 * count} objects: no changes\n`,
+  });
   const asked = (await requests()).map(({ verb }) => verb);
   expect(asked.filter((verb) => verb !== 'list' && verb !== 'get')).toEqual([]);
   // Far fewer than there are objects.
@@ -120,7 +123,7 @@ test('what a version would change of them costs one request for each object that
   const { code, stdout, stderr } = await differ.run('--config', next);
   expect([code, stdout], stderr).toEqual([
     1,
-    `${count} AppService compared: ${count} to change
+    `${count} AppService compared, with ${2 * count} objects: ${count} to change
 
 Deployment: .spec.template.spec.containers[].imagePullPolicy changed in ${count} of ${count}
   e.g. ${['web-0', 'web-1', 'web-10'].map((name) => `${apps.namespace}/${name}`).join(', ')}; pods are replaced

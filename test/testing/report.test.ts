@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatReport, requireHeld, shortest } from '../../src/testing/sweep.js';
+import { formatProgress, formatReport, requireHeld, shortest } from '../../src/testing/sweep.js';
 import type { SweepReport } from '../../src/testing/sweep.js';
 
 const report: SweepReport = {
@@ -30,6 +30,14 @@ test('a report is a table of all checks, with what does not hold below', () => {
       '  2. b',
     ].join('\n'),
   );
+});
+
+test('the progress has the words of the report', () => {
+  expect(report.checks.map(formatProgress)).toEqual([
+    'list keys: held, after 0 s',
+    'rendering: not applicable, after 0 s',
+    'walk: FAILED, after 60 s',
+  ]);
 });
 
 test('what does not hold can be required', () => {

@@ -1,7 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
+import { unpaused } from '../../contract/control.js';
 import type { Explanation } from '../../contract/controller.js';
 import { messageOf, OperatorError } from '../../contract/error.js';
 import type { Kind } from '../../contract/kind.js';
+import { PAUSED_ANNOTATION } from '../../contract/names.js';
 import { describeRef, keyOf, objectId, refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import type { ResourceType } from '../../contract/resource.js';
@@ -47,8 +49,24 @@ export interface Given extends GivenResource {
  */
 export async function compare(props: CompareProps): Promise<Outcome> {
   const given = await readGiven(props);
-  const { objects, explanations } = await previewGiven(given, props);
-  return { objects: [...given.map(resourcePreview), ...objects], explanations };
+  const lifted = given.map((each) => afterPause(each.input.kind, each));
+  const { objects, explanations } = await previewGiven(lifted, props);
+  return {
+    objects: [...given.map(resourcePreview), ...objects],
+    explanations: [...given.filter((each, index) => lifted[index] !== each).map(waiting), ...explanations],
+  };
+}
+
+/** Returns a custom resource as it would be after its pause, so that what waits is seen; itself where it isn't paused. */
+export function afterPause<T extends GivenResource>(kind: Kind, given: T): T {
+  const after = 'each' in kind.rendering ? unpaused(given.after) : undefined;
+  return after ? { ...given, after } : given;
+}
+
+/** Returns what is printed of a paused custom resource, with what waits for the end of its pause. */
+export function waiting({ after }: GivenResource): Explanation {
+  const summary = `is paused: nothing of it is written before its annotation ${PAUSED_ANNOTATION} is removed`;
+  return { of: refOf(after), summary, differs: false };
 }
 
 /**

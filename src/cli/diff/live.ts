@@ -15,7 +15,7 @@ import { notInstalled } from '../cluster.js';
 import { noSuchResource } from '../targets.js';
 import type { KindTarget } from '../targets.js';
 import { lister, scopeOf } from '../tree/model.js';
-import { isDifference, previewKind } from './compare.js';
+import { afterPause, isDifference, previewKind, waiting } from './compare.js';
 import type { CompareProps, Outcome } from './compare.js';
 import { fieldChanges, shown } from './fields.js';
 
@@ -60,6 +60,9 @@ export interface SameChange {
 export interface LiveOutcome {
   /** Custom resources that were compared, by kind. */
   readonly compared: Readonly<Record<string, number>>;
+  /** Of them, those that are paused: what would change of theirs waits for the end of the pause. */
+  readonly paused: number;
+  /** Objects of theirs, by what would become of them. */
   readonly counts: Readonly<Partial<Record<PreviewAction, number>>>;
   /** The most severe first. */
   readonly changes: readonly SameChange[];
@@ -185,16 +188,20 @@ async function watchedOf(
   );
 }
 
+type LivePreview = Preview & Pick<LiveOutcome, 'paused'>;
+
 async function previewLive(
   { kind, name }: KindTarget,
   crs: readonly AnyObject[],
   props: LiveProps,
-): Promise<Preview> {
+): Promise<LivePreview> {
   const schema = storedVersion(kind.crd).schema.openAPIV3Schema;
-  const given = crs.map((before): GivenResource => ({
+  const stored = crs.map((before): GivenResource => ({
     before,
     after: applyDefaults(before, schema) as AnyObject,
   }));
+  const given = stored.map((each) => afterPause(kind, each));
+  const paused = stored.filter((each, index) => given[index] !== each).map(waiting);
   // No label has a longer value, so that nothing can belong to them.
   const names = crs.map(({ metadata }) => metadata.name).filter((each) => each.length <= 63);
   const [label = ''] = Object.keys(selectorLabels(kind.type, ''));
@@ -202,7 +209,8 @@ async function previewLive(
   const found = await previewKind(kind, given, props, {
     ...(isOwned && { ownedSelector: `${label} in (${names.join()})` }),
   });
-  return name === undefined ? { ...found, explanations: [] } : found;
+  const explanations = name === undefined ? [] : [...paused, ...found.explanations];
+  return { ...found, explanations, paused: paused.length };
 }
 
 /** So many changes are distinguished: some have names of objects in their paths. */
@@ -233,6 +241,7 @@ class Summary {
   private kept: ObjectPreview[] = [];
   private readonly errors = new Map<string, ObjectPreview>();
   private others = 0;
+  private paused = 0;
 
   /** @param details so many objects are kept in full */
   constructor(private readonly details: number) {}
@@ -241,8 +250,9 @@ class Summary {
     this.resources[type.kind] = (this.resources[type.kind] ?? 0) + count;
   }
 
-  add({ objects, explanations }: Preview): void {
+  add({ objects, explanations, paused }: LivePreview): void {
     this.explanations.push(...explanations);
+    this.paused += paused;
     for (const object of objects) {
       const { ref, action, error } = object;
       this.counts[action] = (this.counts[action] ?? 0) + 1;
@@ -259,7 +269,7 @@ class Summary {
     const rank = ({ action }: Change): number => ORDER.indexOf(action);
     const changes = [...this.changes.values()].sort((a, b) => rank(a) - rank(b) || b.count - a.count);
     return {
-      ...{ compared: this.resources, counts: this.counts, others: this.others },
+      ...{ compared: this.resources, counts: this.counts, others: this.others, paused: this.paused },
       changes: changes.map((change) => ({ ...change, of: this.types.get(groupKind(change)) ?? 0 })),
       kept: { objects: first(this.kept, this.details, keyOf), explanations: this.explanations },
       errors: [...this.errors.values()],

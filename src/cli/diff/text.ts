@@ -47,9 +47,14 @@ const MOST_LINES = 8;
 /** Renders what the same change would do to many: the most severe first, then what is kept in full. */
 export function liveText(outcome: LiveOutcome, paintAny: Paint): string {
   const paint: Paint = (color, text) => paintAny(color, plain(text));
-  const { compared, counts, changes, others, kept } = outcome;
+  const { compared, counts, changes, others, kept, paused } = outcome;
   const kinds = Object.entries(compared).map(([kind, count]) => `${number(count)} ${kind}`);
-  const summary = `${kinds.join(', ') || 'nothing'} compared: ${countsOf((action) => counts[action] ?? 0)}`;
+  const objects = Object.values(counts).reduce((sum, count) => sum + count, 0);
+  const summary = [
+    `${kinds.join(', ') || 'nothing'} compared`,
+    ...(paused > 0 ? [`${number(paused)} of them paused, whose changes wait`] : []),
+    `with ${number(objects)} ${objects === 1 ? 'object' : 'objects'}: ${countsOf((action) => counts[action] ?? 0)}`,
+  ].join(', ');
   return [
     paint('bold', `${summary}\n`),
     ...changes.map((change) => changeText(change, paint)),

@@ -63,7 +63,7 @@ test('the same change is counted, with where it is, what it is, and of how many'
 
   expect(found).toMatchObject({ compared: { Widget: 6 }, counts: { changed: 5, deleted: 1, failed: 1 } });
   expect(liveText(found, (_, text) => text)).toBe(`\
-6 Widget compared: 5 to change, 1 to delete, 1 refused
+6 Widget compared, with 7 objects: 5 to change, 1 to delete, 1 refused
 
 Widget: can't be applied: PolicyDenied in 1 of 1
   e.g. shop/bad
@@ -105,6 +105,31 @@ test('hundreds are compared in parts, whose objects are listed by label, and non
   expect(reads.filter((plural) => plural === 'configmaps')).toHaveLength(3);
   expect(reads.filter((plural) => plural === 'services')).toHaveLength(3);
   expect(reads).toHaveLength(7);
+});
+
+test('what waits for the end of a pause is compared, and counted as such', async () => {
+  const server = new StoredServer();
+  for (const name of ['web', 'api']) stored(server, name);
+  const web = [...server.objects.values()].find(
+    ({ kind: one, metadata }) => one === 'Widget' && metadata.name === 'web',
+  )!;
+  server.put({
+    ...web,
+    metadata: { ...web.metadata, annotations: { 'reconstruct.kosmos.io/paused': 'true' } },
+  });
+  const found = await compared(server);
+
+  expect(found).toMatchObject({ compared: { Widget: 2 }, paused: 1, counts: { changed: 2 } });
+  expect(liveText(found, (_, text) => text)).toContain(
+    '2 Widget compared, 1 of them paused, whose changes wait, with 2 objects: 2 to change\n',
+  );
+  const named = await compared(server, 'widget web', { namespace: 'shop', details: Infinity });
+  expect(named.kept).toMatchObject({
+    objects: [{ action: 'changed', ref: { kind: 'ConfigMap' } }],
+    explanations: [
+      { differs: false, summary: expect.stringContaining('is paused: nothing of it is written') },
+    ],
+  });
 });
 
 test('one that is named is shown in full; one that is not there is refused with the nearest name', async () => {
