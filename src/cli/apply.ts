@@ -32,7 +32,7 @@ import { plain, print, warn } from './output.js';
 import { policyOf } from './policy-file.js';
 import { follow, look, wordByChildren } from './tree/model.js';
 import type { PodStatus, ResourceStatus, StatusDocument, Verdict } from './tree/model.js';
-import { childLine, newLines, podLine, resourceLine } from './tree/text.js';
+import { childLine, newLines, podLines, resourceLine } from './tree/text.js';
 import type { Line } from './tree/text.js';
 
 interface ApplyOptions extends SharedOptions {
@@ -410,14 +410,17 @@ function progressOf(
     ...(byChildren || (!all && word === 'Ready') ? [] : [resourceLine(resource)]),
     ...resource.children.flatMap((child) => [
       ...(all || child.phase !== 'ready' ? [childLine(child)] : []),
-      ...child.pods.filter((pod) => !pod.ready && isShown(pod)).map(podLine),
+      ...podLines(
+        child,
+        child.pods.filter((pod) => !pod.ready && isShown(pod)),
+      ),
     ]),
   ];
 }
 
 function reasonsOf(tree: Tree, when: string): string[] {
   if (tree.word === 'Ready') return [];
-  const lines = progressOf(tree, false, () => true).map(([, text]) => text);
+  const lines = progressOf(tree, false, () => true).flatMap(([, text]) => text || []);
   const reasons = tree.resource ? [...lines, ...tree.resource.notes] : ['it is gone'];
   return [`${tree.name} isn't ready${when}`, ...reasons.map((line) => `  ${line}`)];
 }

@@ -86,6 +86,36 @@ interface Node {
   readonly details: readonly string[];
   readonly color: Color | undefined;
   readonly nodes: readonly Node[];
+  /** State by which many of a kind are summed up. @default - it is always shown */
+  readonly sharedState?: string | undefined;
+}
+
+/** Maximum number of objects in the same state that are each shown, and how many are shown of more. */
+const MAX_ALIKE = 10;
+const EXAMPLES = 3;
+
+/** Groups objects by their state, so that thousands in the same one need no line each. */
+function alike<T>(all: readonly T[], stateOf: (one: T) => string): { shown: T[]; rest: T[] }[] {
+  return [...Map.groupBy(all, stateOf).values()].map((group) => {
+    const count = group.length > MAX_ALIKE ? EXAMPLES : group.length;
+    return { shown: group.slice(0, count), rest: group.slice(count) };
+  });
+}
+
+function summedUp(all: readonly Node[]): readonly Node[] {
+  const kindOf = ({ name }: Node): string => name.split(' ', 1).join();
+  const groups = alike(all, (node) => `${kindOf(node)} ${node.sharedState ?? node.name}`);
+  const isMore = groups.some(({ rest }) => rest.length > 0);
+  return !isMore
+    ? all
+    : groups.flatMap(({ shown, rest: [first, ...others] }) => {
+        if (!first) return shown;
+        const name = `${(others.length + 1).toLocaleString('en')} more ${kindOf(first)}`;
+        return [
+          ...shown,
+          { ...first, name, created: undefined, state: first.sharedState ?? '', details: [] },
+        ];
+      });
 }
 
 function resourceNode(resource: ResourceStatus, now: Date, isWide: boolean): Node {
@@ -96,7 +126,7 @@ function resourceNode(resource: ResourceStatus, now: Date, isWide: boolean): Nod
     ...{
       name: describeRef(resource),
       created,
-      nodes: children.map((child) => childNode(child, resource, isWide)),
+      nodes: summedUp(children.map((child) => childNode(child, resource, isWide))),
     },
     state: `${verdictText(resource)}${since && `, for ${since}`}`,
     details: [
@@ -118,10 +148,11 @@ function childNode(child: ChildStatus, { namespace }: ResourceStatus, isWide: bo
   const { pods, phase, kind, created } = child;
   const text = childText(child);
   const name = namespace === undefined ? describeRef(child) : `${kind} ${child.name}`;
+  const state = phase === 'ready' && text === 'is applied' ? 'Ready' : `${PHASES[phase].name}, ${text}`;
   return {
-    ...{ name, created, details: [], nodes: pods.map((pod) => podNode(pod, isWide)) },
-    state: phase === 'ready' && text === 'is applied' ? 'Ready' : `${PHASES[phase].name}, ${text}`,
+    ...{ name, created, state, details: [], nodes: summedUp(pods.map((pod) => podNode(pod, isWide))) },
     color: PHASES[phase].color,
+    sharedState: isWide || pods.length > 0 ? undefined : state,
   };
 }
 
@@ -132,6 +163,7 @@ function podNode(pod: PodStatus, isWide: boolean): Node {
     ...{ name: `Pod ${name}`, created, state: podText(pod) + where, nodes: [] },
     details: message === undefined ? [] : [message],
     color: ready ? undefined : message === undefined ? 'yellow' : 'red',
+    sharedState: isWide ? undefined : podState(pod),
   };
 }
 
@@ -223,7 +255,7 @@ export function age(time: string | undefined, now: Date): string {
   return `${Math.floor(seconds / size)}${unit}`;
 }
 
-/** A line for a log, under a key that stays the same: two sets of lines compared show what has changed. */
+/** A line for a log, under a key that stays the same, or an empty text for what has none: two sets of lines compared show what has changed. */
 export type Line = readonly [key: string, text: string];
 
 const RESOURCE = 'resource ';
@@ -245,7 +277,7 @@ function resourceLines(resource: ResourceStatus): Line[] {
   return [
     resourceLine(resource),
     ...facts.map(({ name: fact, text }): Line => [`fact ${uid} ${fact}`, `${name}: ${fact}: ${text}`]),
-    ...children.flatMap((child) => [childLine(child), ...child.pods.map(podLine)]),
+    ...children.flatMap((child) => [childLine(child), ...podLines(child)]),
     ...byTime.map(({ regarding, type, reason, note, count }): Line => {
       const subject = `${regarding.kind} ${regarding.name}`;
       // One that goes on and on is news the second time, the fourth, the eighth.
@@ -281,9 +313,20 @@ export function childLine(child: ChildStatus): Line {
   return [`${OBJECT}${child.uid}`, text];
 }
 
-export function podLine(pod: PodStatus): Line {
-  const why = pod.message === undefined ? '' : `: ${pod.message}`;
-  return [`${OBJECT}${pod.uid}`, `${describeRef(pod)}: ${podText(pod)}${why}`];
+/** Returns lines of a child's pods: of many in the same state the first, and their number where it has doubled. */
+export function podLines(child: ChildStatus, pods = child.pods): Line[] {
+  return alike(pods, podState).flatMap(({ shown, rest }): Line[] => {
+    const lines = shown.map((pod): Line => {
+      const why = pod.message === undefined ? '' : `: ${pod.message}`;
+      return [OBJECT + pod.uid, `${describeRef(pod)}: ${podText(pod)}${why}`];
+    });
+    const [first] = rest;
+    if (!first) return lines;
+    const doubled = Math.floor(Math.log2(rest.length));
+    const text = `${describeRef(child)}: ${rest.length.toLocaleString('en')} more Pod: ${podState(first)}`;
+    const silent = rest.map((pod): Line => [OBJECT + pod.uid, '']);
+    return [...lines, [`${EVENT}pods of ${child.uid} ${podState(first)} ${doubled}`, text], ...silent];
+  });
 }
 
 const GONE = 'is gone';
@@ -314,11 +357,11 @@ export function newLines(
   gone = GONE,
 ): string[] {
   const isNews = ([key, text]: Line): boolean =>
-    key.startsWith(EVENT) ? !before.has(key) : before.get(key) !== text;
+    text !== '' && (key.startsWith(EVENT) ? !before.has(key) : before.get(key) !== text);
   const changed = [...now].filter(isNews).map(([, text]) => text);
   const lost = [...before].flatMap(([key, text]) => {
     const isResource = key.startsWith(RESOURCE);
-    if (now.has(key) || !(isResource || key.startsWith(OBJECT))) return [];
+    if (text === '' || now.has(key) || !(isResource || key.startsWith(OBJECT))) return [];
     return [`${text.replace(/: .*$/s, '')}: ${isResource ? GONE : gone}`];
   });
   return [...changed, ...lost];
@@ -339,10 +382,16 @@ function childText(child: ChildStatus): string {
   return message.startsWith(name) ? message.slice(name.length).replace(/^:? /, '') : message;
 }
 
+/** As in `0/1 CrashLoopBackOff`. */
+function podState({ readyContainers, containers, state }: PodStatus): string {
+  return `${readyContainers}/${containers} ${state}`;
+}
+
 /** As in `0/1 CrashLoopBackOff, 5 restarts`. */
-function podText({ readyContainers, containers, state, restarts }: PodStatus): string {
+function podText(pod: PodStatus): string {
+  const { restarts } = pod;
   const again = restarts === 0 ? '' : `, ${restarts} ${restarts === 1 ? 'restart' : 'restarts'}`;
-  return `${readyContainers}/${containers} ${state}${again}`;
+  return podState(pod) + again;
 }
 
 interface WatchProps {

@@ -77,6 +77,55 @@ No operator looks after it
 `);
 });
 
+describe('thousands of pods', () => {
+  const pods = Array.from({ length: 2003 }, (_, index) => pod(`web-5f-${String(index).padStart(4, '0')}`));
+  const many = (all: readonly PodStatus[]) => ({
+    notes: [],
+    resources: [resource({ children: [child('Deployment', { pods: [...all, stuck] })] })],
+  });
+
+  test('are summed up where they are in the same state, and not in wide output', () => {
+    const text = textOf(many(pods), { now, paint: plain });
+    expect(text.split('\n').slice(2)).toEqual([
+      '└─ Deployment web       60m  Ready',
+      '   ├─ Pod web-5f-0000   60m  1/1 Running',
+      '   ├─ Pod web-5f-0001   60m  1/1 Running',
+      '   ├─ Pod web-5f-0002   60m  1/1 Running',
+      '   ├─ 2,000 more Pod         1/1 Running',
+      '   └─ Pod web-5f-b      60m  0/1 CrashLoopBackOff, 5 restarts',
+      '        container "web" ends again and again, last with exit code 1 (Error)',
+      '',
+    ]);
+    expect(textOf(many(pods), { now, paint: plain, isWide: true }).split('\n')).toHaveLength(2009);
+  });
+
+  test('make few lines of a log, also as they come and go', () => {
+    const texts = (all: readonly PodStatus[]) => linesOf(many(all));
+    const first = newLines(new Map(), texts(pods));
+    expect(first.filter((line) => line.includes('web-5f-'))).toHaveLength(4);
+    expect(first).toContain('Deployment shop/web: 2,000 more Pod: 1/1 Running');
+    expect(newLines(texts(pods), texts(pods.slice(0, 900)))).toEqual([
+      'Deployment shop/web: 897 more Pod: 1/1 Running',
+    ]);
+    expect(newLines(texts(pods), texts(pods.slice(0, 1900)))).toEqual([]);
+  });
+
+  test('children without pods are summed up in the same way', () => {
+    const maps = Array.from({ length: 1000 }, (_, index) =>
+      child('ConfigMap', { name: `web-${index}`, message: `ConfigMap shop/web-${index} is applied` }),
+    );
+    const all = { notes: [], resources: [resource({ children: [...maps, child('Service')] })] };
+    expect(textOf(all, { now, paint: plain }).split('\n').slice(2)).toEqual([
+      '├─ ConfigMap web-0      60m  Ready',
+      '├─ ConfigMap web-1      60m  Ready',
+      '├─ ConfigMap web-2      60m  Ready',
+      '├─ 997 more ConfigMap        Ready',
+      '└─ Service web          60m  Ready',
+      '',
+    ]);
+  });
+});
+
 test('what is wrong is coloured, and what is well is green or plain', () => {
   const text = textOf({ operators: [], notes: [], resources: [resource()] }, { now, paint: coloured });
   expect(text).toMatch(/^<red>AppService/m);
