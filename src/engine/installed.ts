@@ -4,12 +4,14 @@ import { describeRef, groupOf, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { definitionName, definitionType, isBuiltIn } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
-import type { Api } from './api.js';
+import { Api } from './api.js';
+import type { ListPage } from './api.js';
 import { ApiError } from './api-error.js';
 import type { StoreReader, Unserved } from './cache.js';
-import type { Timer } from './clock.js';
+import type { Clock, ServerTime, Timer } from './clock.js';
 import type { ReflectorProps } from './reflector.js';
 import { backoffDelay, RETRY, WATCH } from './retry.js';
+import type { ApiStream, Transport } from './transport.js';
 
 /** The failure that a list of the kind ends, whenever it comes. */
 export const KIND_NOT_INSTALLED = 'KindNotInstalled';
@@ -95,6 +97,80 @@ export class SchemaChanges {
     if (hash === undefined || hash === this.hash) return;
     this.hash = hash;
     onChange();
+  }
+}
+
+/** Whether a type is served, as the first who asked has found out; until then, the others wait. */
+interface FirstAnswer {
+  readonly missing: Promise<ApiError | undefined>;
+  until: number;
+}
+
+/**
+ * Api of the reflectors: what is asked of a type and not of its objects, is asked once for all who follow it.
+ *
+ * **Guarantees.** The first request for a type is answered before others are sent. Of a kind that isn't served, one request is
+ * sent at a time, and none within five seconds of the last.
+ */
+export class SharedApi extends Api {
+  private readonly types = new Map<string, FirstAnswer>();
+  private readonly answers = new Map<string, { readonly answer: Promise<unknown>; readonly until: number }>();
+
+  constructor(
+    transport: Transport,
+    time: ServerTime,
+    private readonly clock: Clock,
+  ) {
+    super(transport, time);
+  }
+
+  override async list(...args: Parameters<Api['list']>): Promise<ListPage> {
+    return this.unlessMissing(args[0].type, async () => super.list(...args));
+  }
+
+  override async watch(...args: Parameters<Api['watch']>): Promise<ApiStream> {
+    return this.unlessMissing(args[0].type, async () => super.watch(...args));
+  }
+
+  /** Reads a CRD, for `doubtOf`. */
+  override async get(type: ResourceType, key: string): Promise<AnyObject> {
+    return this.once(key, async () => super.get(type, key));
+  }
+
+  override async schemaHash(apiVersion: string): Promise<string | undefined> {
+    return this.once(apiVersion, async () => super.schemaHash(apiVersion));
+  }
+
+  private async once<T>(id: string, send: () => Promise<T>): Promise<T> {
+    const now = this.clock.monotonic();
+    const known = this.answers.get(id);
+    if (known && now < known.until) return known.answer as Promise<T>;
+    const answer = send();
+    this.answers.set(id, { answer, until: now + WATCH.askedAgain });
+    return answer;
+  }
+
+  private async unlessMissing<T>(type: ResourceType, send: () => Promise<T>): Promise<T> {
+    const id = `${type.apiVersion} ${type.plural}`;
+    const known = this.types.get(id);
+    const isKnown = known && this.clock.monotonic() < known.until;
+    const missing = isKnown ? await known.missing : undefined;
+    if (missing) throw missing;
+    const { promise, resolve } = Promise.withResolvers<ApiError | undefined>();
+    const answer: FirstAnswer = { missing: promise, until: Infinity };
+    if (!isKnown) this.types.set(id, answer);
+    try {
+      return await send();
+    } catch (error) {
+      if (error instanceof ApiError && error.kindNotServed) {
+        answer.until = this.clock.monotonic() + WATCH.askedAgain;
+        this.types.set(id, answer);
+        resolve(error);
+      }
+      throw error;
+    } finally {
+      resolve(undefined);
+    }
   }
 }
 

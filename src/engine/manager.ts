@@ -15,6 +15,7 @@ import type { Clock, Timer } from './clock.js';
 import { Sweeper } from './delete.js';
 import { EventRecorder } from './events.js';
 import { Gate } from './gate.js';
+import { SharedApi } from './installed.js';
 import { Elector } from './leader.js';
 import type { ElectorProps } from './leader.js';
 import { Reflector, watchLabel, WatchMetrics, watchName } from './reflector.js';
@@ -112,6 +113,7 @@ export class Manager {
     const { drift } = props;
     const applier = new Applier({ ...common, lastApplies, ...(drift && { drift }) });
     const watchMetrics = new WatchMetrics(metrics, clock);
+    const following: Common = { ...common, api: new SharedApi(this.gate, time, clock) };
     const onWentBack = (listedBefore: number): void => {
       leadership.wentBack(listedBefore, clock.monotonic());
     };
@@ -132,7 +134,7 @@ export class Manager {
         }),
         reflector: (scope, store) =>
           new Reflector({
-            ...{ ...common, onWentBack, scope, store, optional: true },
+            ...{ ...following, onWentBack, scope, store, optional: true },
             metrics: watchMetrics.unfollowed(`${watchLabel({ type: scope.type }, [])} looked up`),
           }),
       });
@@ -140,7 +142,7 @@ export class Manager {
     this.gate.onChange((isUnreachable) => {
       for (const runner of runners) runner.serverUnreachable(isUnreachable);
     });
-    this.watches = watchesOf(common, stores, namespaces, runners, watchMetrics, onWentBack);
+    this.watches = watchesOf(following, stores, namespaces, runners, watchMetrics, onWentBack);
     this.running = controllers.map((controller, index) => {
       const read = controller.watches.map((watch) => stores.open(watch));
       const parts = this.watches.filter(({ watched }) => read.includes(watched.store));

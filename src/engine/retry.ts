@@ -146,6 +146,8 @@ export const WATCH = {
   lag: 120_000,
   /** The hash in `/openapi/v3` moves within a second of a schema change (1.36); other API servers may be later. */
   schema: 10_000,
+  /** An answer that holds for all who follow a type is asked for again after this. */
+  askedAgain: 5_000,
   /** A kind never seen, whose CRD may not be read, counts as not installed after this. */
   neverSeen: 10_000,
 } as const;

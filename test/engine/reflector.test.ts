@@ -5,6 +5,8 @@ import { Reflector, WatchMetrics } from '../../src/engine/reflector.js';
 import type { ReflectorProps } from '../../src/engine/reflector.js';
 import { WATCH } from '../../src/engine/retry.js';
 import { Store } from '../../src/engine/cache.js';
+import { ServerTime } from '../../src/engine/clock.js';
+import { SharedApi } from '../../src/engine/installed.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { CONFIG_MAP, configMap, failure, recordingLogger, WIDGET } from './support/builders.js';
 import type { LogLine } from './support/builders.js';
@@ -428,6 +430,37 @@ describe('Reflector, of a kind that is not served', () => {
         message: 'the kind is not served, will look for it again',
       },
     ]);
+  });
+
+  it('is asked for once by all who follow it, and followed by all once it is served', async () => {
+    const [clock, transport] = [new VirtualClock(), new ScriptedTransport()];
+    uninstalled(transport);
+    always(transport, missing, 10_000);
+    const api = new SharedApi(transport, new ServerTime(clock), clock);
+    const all = await Promise.all(
+      Array.from({ length: 100 }, (_, n) => started({ ...scope, name: `w${n}` }, undefined, { api, clock })),
+    );
+    expect([transport.streams.length, transport.requests.length]).toEqual([1, 1]);
+    await clock.advance(300_000);
+    expect(transport.streams.length).toBeLessThan(65);
+    expect(transport.requests).toHaveLength(1);
+    expect(all.every(({ store }) => store.unservedIn(undefined) === 'missing')).toBe(true);
+
+    transport.refusals.length = 0;
+    const before = transport.streams.length;
+    await clock.advance(30_000);
+    expect(transport.streams.length - before).toBe(100);
+  });
+
+  it('asks once what the schema of a kind is', async () => {
+    const [clock, transport] = [new VirtualClock(), new ScriptedTransport()];
+    transport.respond = () => ({ status: 200, body: { paths: {} } });
+    const api = new SharedApi(transport, new ServerTime(clock), clock);
+    await Promise.all([api.schemaHash('a/v1'), api.schemaHash('a/v1')]);
+    expect(transport.requests).toHaveLength(1);
+    await clock.advance(WATCH.askedAgain);
+    await api.schemaHash('a/v1');
+    expect(transport.requests).toHaveLength(2);
   });
 
   it('has no objects any more once it was removed, and tells so', async () => {
