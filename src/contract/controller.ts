@@ -136,8 +136,8 @@ export interface Query {
 export type Found =
   /** As kept, by name. */
   | { readonly objects: readonly AnyObject[] }
-  /** It isn't known yet; `why` is the last failure to find out. */
-  | { readonly objects?: undefined; readonly why?: string };
+  /** It isn't known yet, or is more than is kept; `why` is the last failure to find out. */
+  | { readonly objects?: undefined; readonly why?: string; readonly isTooMuch?: boolean };
 
 /** View of what the watches have delivered so far, and of the responses to our own writes. Reading it costs no request. */
 export interface Reader {

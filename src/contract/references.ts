@@ -6,7 +6,7 @@ import { isLabel } from './label-selector.js';
 import { LAST_APPLIED_ANNOTATION } from './names.js';
 import { canonicalJson, contentHash, deepFreeze, describeRef, groupOf, isMap } from './object.js';
 import type { AnyObject, CustomResource, ObjectMeta } from './object.js';
-import { keepIdentity } from './projections.js';
+import { keepIdentity, unreadableFor } from './projections.js';
 import { groupKind, resourceType } from './resource.js';
 import type { ResourceType, ResourceTypeProps } from './resource.js';
 import type { SpecOf } from './typed-crd.js';
@@ -160,7 +160,14 @@ export class KindReferences {
       });
     const look = (at: Lookup, query: Query): readonly AnyObject[] | undefined => {
       const answer = find(at, { ...query, ...(namespace !== undefined && { namespace }) });
+      const unreadable = answer.objects?.map(unreadableFor).find(Boolean);
+      if (unreadable) throw unreadable;
       if (answer.objects || answer.why === undefined) return answer.objects;
+      if (answer.isTooMuch)
+        throw new OperatorError({
+          reason: 'ReferenceTooLarge',
+          message: `${what}, which is too much: ${answer.why}; refer to fewer objects, or to smaller ones`,
+        });
       const message = `${what}, which can't be looked up: ${answer.why}`;
       throw new OperatorError({ reason: 'ReferenceUnknown', message, retry: 'backoff' });
     };

@@ -26,6 +26,8 @@ export interface Scope {
   readonly selector?: string;
   /** @default - every name */
   readonly name?: string;
+  /** Maximum number of objects on a page of a list. @default 500 */
+  readonly pageObjects?: number;
 }
 
 export interface ListScope extends Scope {
@@ -93,7 +95,11 @@ export class Api {
     const { body } = await this.send(`List ${scope.type.plural}`, {
       method: 'GET',
       path: collectionPath(scope.type, scope.namespace),
-      query: { limit: '500', ...selectorQuery(scope), ...(continueToken && { continue: continueToken }) },
+      query: {
+        limit: String(scope.pageObjects ?? 500),
+        ...selectorQuery(scope),
+        ...(continueToken && { continue: continueToken }),
+      },
       ...(scope.metadataOnly && { accept: METADATA_LIST }),
       ...(signal && { signal }),
     });

@@ -12,7 +12,7 @@ import {
   tooDeep,
 } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
-import { keepStatus, keepUnreadable } from '../contract/projections.js';
+import { keepIdentity, keepStatus, keepUnreadable } from '../contract/projections.js';
 import { groupKind } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
 import type { Deletion, SweepReader } from '../contract/sweep.js';
@@ -224,7 +224,7 @@ export class Store {
           { resourceVersion, ...(error.isBug && !isSecret && { err: cause }) },
           `${error.message}; ${outcome}`,
         );
-      return dropsUnreadable ? undefined : keepUnreadable(object, error);
+      return dropsUnreadable ? undefined : keepUnreadable(readOnly ? keepIdentity(object) : object, error);
     }
   }
 

@@ -1,22 +1,41 @@
 import type { Found, Lookup, Query } from '../contract/controller.js';
-import { byName } from '../contract/object.js';
+import { byName, canonicalJson, keyOf } from '../contract/object.js';
 import type { Scope } from './api.js';
 import { sameButVersion, Store } from './cache.js';
+import type { Clock } from './clock.js';
 import type { Reflector } from './reflector.js';
+import { TOO_LARGE } from './retry.js';
+
+/** Maximum number of objects that one query finds. */
+const MAX_OBJECTS = 1_000;
+/** Maximum size of what the queries of one namespace find, in characters of JSON; in memory it takes up to four times as much. */
+const MAX_SIZE = 16 * 1024 * 1024;
+/** The largest objects, as many as this, are no load for the memory. */
+const PAGE_OBJECTS = 50;
 
 export interface LookupsProps {
   /** Makes what keeps a store equal to what the API server has. */
   readonly reflector: (scope: Scope, store: Store) => Reflector;
   /** Takes a key that has asked for what has changed. */
   readonly wake: (key: string) => void;
+  readonly clock: Clock;
 }
 
 /** A query that is being watched. */
 interface Watching {
+  readonly scope: Scope;
   readonly store: Store;
   readonly reflector: Reflector;
   readonly keys: Set<string>;
   readonly end: AbortController;
+  /** Sizes of what is kept, by key. */
+  readonly sizes: Map<string, number>;
+}
+
+/** A query that found too much, until it is asked again. */
+interface Refused {
+  readonly why: string;
+  readonly at: number;
 }
 
 /** Looks up objects for the plan of one key. */
@@ -29,13 +48,18 @@ export interface Finder {
  * for it.
  *
  * **Guarantees.** A query is answered by what a complete list and its watch have shown. Its keys are woken once it is known, and
- * by every change of what is kept. Nothing else is read, or kept in memory.
+ * by every change of what is kept. Nothing else is read, or kept in memory. What is kept is bounded, for each namespace by
+ * itself: a query beyond it is given up, and asked again by a plan that comes a minute later.
  */
 export class Lookups {
   private readonly watching = new Map<string, Watching>();
   /** By key, the queries of its latest plan. */
   private readonly asked = new Map<string, Set<string>>();
   private readonly numbers = new Map<Lookup, number>();
+  /** By query. */
+  private readonly refused = new Map<string, Refused>();
+  /** By namespace. */
+  private readonly sizes = new Map<string, number>();
 
   constructor(private readonly props: LookupsProps) {}
 
@@ -47,10 +71,14 @@ export class Lookups {
       find: (lookup, query) => {
         const scope = scopeOf(lookup, query);
         const id = JSON.stringify([this.numberOf(lookup), scope.namespace, scope.name, scope.selector]);
-        const watching = this.watching.get(id) ?? this.open(id, lookup, scope);
-        watching.keys.add(key);
         this.asked.set(key, asked.add(id));
         needed.add(id);
+        const refused = this.refused.get(id);
+        if (refused && this.props.clock.monotonic() - refused.at < TOO_LARGE.least)
+          return { why: refused.why, isTooMuch: true };
+        this.refused.delete(id);
+        const watching = this.watching.get(id) ?? this.open(id, lookup, scope);
+        watching.keys.add(key);
         return answerOf(watching, scope);
       },
     });
@@ -72,8 +100,8 @@ export class Lookups {
   }
 
   stop(): void {
-    for (const { end } of this.watching.values()) end.abort();
-    this.watching.clear();
+    for (const id of this.watching.keys()) this.close(id);
+    this.refused.clear();
   }
 
   private numberOf(lookup: Lookup): number {
@@ -85,38 +113,72 @@ export class Lookups {
   private open(id: string, { keep }: Lookup, scope: Scope): Watching {
     const { reflector, wake } = this.props;
     const { namespace, name, selector } = scope;
+    const [keys, sizes, end] = [new Set<string>(), new Map<string, number>(), new AbortController()];
     const store = new Store({
-      ...{
-        keep,
-        readOnly: true,
-        perNamespace: namespace !== undefined,
-        ...(selector !== undefined && { selector }),
+      keep: (object) => {
+        // Those that come before the watch has ended.
+        if (end.signal.aborted) return undefined;
+        const kept = keep(object);
+        this.resize(watching, keyOf(object), canonicalJson(kept).length);
+        return this.isTooMuch(id, watching) ? undefined : kept;
       },
+      ...{ readOnly: true, perNamespace: namespace !== undefined },
+      ...(selector !== undefined && { selector }),
       ...(name !== undefined && { name }),
     });
-    const keys = new Set<string>();
+    const watching: Watching = { scope, store, reflector: reflector(scope, store), keys, end, sizes };
     const wakeAll = (): void => {
       for (const key of keys) wake(key);
     };
     let isKnown = false;
     store.onChange((before, after) => {
+      if (before && !after) this.resize(watching, keyOf(before), 0);
       if (isKnown && !sameButVersion(before, after)) wakeAll();
     });
-    const watching = { store, reflector: reflector(scope, store), keys, end: new AbortController() };
     this.watching.set(id, watching);
     void watching.reflector.firstSync.then(() => {
       isKnown = true;
       wakeAll();
     });
-    void watching.reflector.run(watching.end.signal);
+    void watching.reflector.run(end.signal);
     return watching;
+  }
+
+  private resize({ sizes, scope: { namespace = '' } }: Watching, key: string, size: number): void {
+    const total = (this.sizes.get(namespace) ?? 0) + size - (sizes.get(key) ?? 0);
+    if (total > 0) this.sizes.set(namespace, total);
+    else this.sizes.delete(namespace);
+    if (size > 0) sizes.set(key, size);
+    else sizes.delete(key);
+  }
+
+  /** Gives a query up where it finds too much. */
+  private isTooMuch(id: string, { scope: { namespace = '' }, sizes, keys }: Watching): boolean {
+    const isLarge = (this.sizes.get(namespace) ?? 0) > MAX_SIZE;
+    if (!isLarge && sizes.size <= MAX_OBJECTS) return false;
+    const most = MAX_OBJECTS.toLocaleString('en');
+    const where = namespace ? `in the namespace ${namespace} ` : '';
+    const why = isLarge
+      ? `all that is referred to ${where}has more than ${MAX_SIZE / 1024 / 1024} MiB`
+      : `it has more than ${most} objects`;
+    this.refused.set(id, { why, at: this.props.clock.monotonic() });
+    this.close(id);
+    for (const key of keys) this.props.wake(key);
+    return true;
   }
 
   private leave(id: string, key: string): void {
     const watching = this.watching.get(id);
-    if (!watching?.keys.delete(key) || watching.keys.size > 0) return;
+    if (!watching) this.refused.delete(id);
+    else if (watching.keys.delete(key) && watching.keys.size === 0) this.close(id);
+  }
+
+  private close(id: string): void {
+    const watching = this.watching.get(id);
+    if (!watching) return;
     watching.end.abort();
     this.watching.delete(id);
+    for (const key of watching.sizes.keys()) this.resize(watching, key, 0);
   }
 }
 
@@ -127,7 +189,7 @@ export function scopeOf({ type }: Lookup, { namespace, name, labels }: Query): S
     type,
     ...(namespace !== undefined && { namespace }),
     ...(name !== undefined && { name }),
-    ...(selector && { selector: selector.sort().join() }),
+    ...(selector && { selector: selector.sort().join(), pageObjects: PAGE_OBJECTS }),
   };
 }
 

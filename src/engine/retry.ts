@@ -36,6 +36,9 @@ export const LONGEST_RETRY_AFTER = 60_000;
 /** `Retry-After` is lengthened, since the server counts from when it answers, and spread so that clients don't return together. */
 export const RETRY_AFTER_MARGIN = { least: 1.05, spread: 0.15 };
 
+/** Bounds of the pause before references that were too much are asked for again. */
+export const TOO_LARGE = { least: 60_000, most: 300_000 } as const;
+
 /** Bounds of a key's pause after failures that need a change elsewhere and that no watch announces, by reason. */
 export const PAUSES: Readonly<Record<string, { readonly least: number; readonly most: number }>> = {
   // Nothing can be created in a namespace that is being deleted, and what is in it will be gone soon.
@@ -44,6 +47,7 @@ export const PAUSES: Readonly<Record<string, { readonly least: number; readonly 
   Forbidden: { least: 60_000, most: 120_000 },
   // The Service that has the port may be in a namespace that isn't watched.
   NodePortConflict: { least: 0, most: 300_000 },
+  ReferenceTooLarge: TOO_LARGE,
 };
 
 /** When a key is taken again after a reconcile. */

@@ -94,7 +94,7 @@ export class Runner {
     const wake = (key: string): void => {
       queue.add(key, 'child');
     };
-    this.lookups = new Lookups({ reflector: props.reflector, wake });
+    this.lookups = new Lookups({ reflector: props.reflector, wake, clock });
   }
 
   /** Works until the queue is closed; then every worker finishes what it has begun. Never rejects. */

@@ -1,8 +1,10 @@
 import { Construct } from 'constructs';
 import { ApiObject } from 'cdk8s';
 import { expect, it } from 'vitest';
-import type { Lookup, Query } from '../../src/contract/controller.js';
+import type { Found, Lookup, Query } from '../../src/contract/controller.js';
+import { OperatorError } from '../../src/contract/error.js';
 import type { AnyObject, CustomResource } from '../../src/contract/object.js';
+import { keepUnreadable } from '../../src/contract/projections.js';
 import { checksumAnnotations, KindReferences } from '../../src/contract/references.js';
 import type { ReferenceProps } from '../../src/contract/references.js';
 import { resourceType } from '../../src/contract/resource.js';
@@ -17,20 +19,38 @@ const cr = (name: string, spec: Spec = {}, namespace: string | undefined = 'shop
 const secret = { apiVersion: 'v1', kind: 'Secret', data: true } as const;
 
 /** Resolves one reference, and notes what is asked for. */
-function resolved(props: ReferenceProps<never>, one: CustomResource, type = WIDGET) {
+function resolved(
+  props: ReferenceProps<never>,
+  one: CustomResource,
+  type = WIDGET,
+  found: Found = { objects: [] },
+) {
   const asked: Query[] = [];
   const find = (_: Lookup, query: Query) => {
     asked.push(query);
-    return { objects: [] };
+    return found;
   };
-  let message = '';
+  let [message, reason] = ['', ''];
   try {
     new KindReferences(type, { db: props }).resolve(one, find);
   } catch (error) {
-    ({ message } = error as Error);
+    ({ message, reason } = error as OperatorError);
   }
-  return { asked, message };
+  return { asked, message, ...(reason && { reason }) };
 }
+
+it('too much, and what can not be read, are stalls that say so', () => {
+  const byLabels: ReferenceProps<never> = { ...secret, labels: () => ({ app: 'web' }) };
+  const why = 'it has more than 1,000 objects';
+  expect(resolved(byLabels, cr('web'), WIDGET, { why, isTooMuch: true })).toMatchObject({
+    reason: 'ReferenceTooLarge',
+    message:
+      'Widget shop/web refers to Secret shop/app=web (references.db), which is too much: it has more than 1,000 objects; refer to fewer objects, or to smaller ones',
+  });
+  const error = new OperatorError({ reason: 'TooDeep', message: 'Secret shop/db is too deep' });
+  const objects = [keepUnreadable({ ...secret, metadata: { name: 'db', namespace: 'shop' } }, error)];
+  expect(resolved(byLabels, cr('web'), WIDGET, { objects })).toMatchObject({ reason: 'TooDeep' });
+});
 
 it('an empty namespace is that of the custom resource, and never all', () => {
   const props = { ...secret, name: () => 'db', namespace: () => '' };

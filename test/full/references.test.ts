@@ -135,6 +135,31 @@ test('objects by labels come and go', async () => {
   });
 });
 
+test('what one namespace refers to is bounded, and keeps no other from what it refers to', async () => {
+  const crowd = new Subject(cluster, kind, await cluster.makeNamespace('crowd'));
+  const text = 'x'.repeat(900_000);
+  const names = [...Array(19).keys()].map((n) => `theme-${n}`);
+  await put(secrets, 'crowd', secret('x'), crowd.namespace);
+  for (const name of names) {
+    await put(configMaps, name, { data: { text, color: name } }, crowd.namespace);
+    await crowd.create(name, { secret: 'crowd', theme: name });
+  }
+  const stalled = await eventually(async () => {
+    const all = await Promise.all(names.map(async (name) => crowd.get(name)));
+    const reasons = all.map(({ status }) => status?.conditions?.find(({ type }) => type === 'Ready')?.reason);
+    expect(reasons).not.toContain(undefined);
+    expect(reasons).toContain('ReferenceTooLarge');
+    return names.filter((_, index) => reasons[index] === 'ReferenceTooLarge');
+  });
+  expect(stalled.length).toBeLessThan(4);
+  expect((await crowd.stalled(stalled[0]!, 'ReferenceTooLarge')).message).toMatch(
+    /^Site crowd-\w+\/theme-\d+ refers to ConfigMap .* \(references\.theme\), which is too much: all that is referred to in the namespace crowd-\w+ has more than 16 MiB; /,
+  );
+  await put(secrets, 'beside', secret('x'));
+  await sites.create('beside', { secret: 'beside' });
+  await sites.ready('beside');
+});
+
 test('another namespace has to permit it, and may take that back', async () => {
   const elsewhere = await cluster.makeNamespace('themes');
   await put(configMaps, 'dark', { data: { color: 'black' } }, elsewhere);

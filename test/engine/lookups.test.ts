@@ -1,0 +1,116 @@
+import { expect, it, onTestFinished, vi } from 'vitest';
+import type { Found, Query } from '../../src/contract/controller.js';
+import type { AnyObject } from '../../src/contract/object.js';
+import { Api } from '../../src/engine/api.js';
+import { Lookups } from '../../src/engine/lookups.js';
+import { Reflector, WatchMetrics } from '../../src/engine/reflector.js';
+import { Metrics } from '../../src/telemetry/metrics.js';
+import { CONFIG_MAP, configMap, recordingLogger } from './support/builders.js';
+import { ScriptedTransport } from './support/scripted-transport.js';
+import { settled, VirtualClock } from './support/virtual-clock.js';
+
+const lookup = { type: CONFIG_MAP, keep: (object: AnyObject) => object };
+
+function newLookups() {
+  const [transport, clock, woken] = [new ScriptedTransport(), new VirtualClock(), [] as string[]];
+  const metrics = new WatchMetrics(new Metrics(), clock).unfollowed('configmaps');
+  const common = { api: new Api(transport), clock, random: () => 0, log: recordingLogger([]), metrics };
+  const lookups = new Lookups({
+    ...{ clock, wake: (key) => woken.push(key) },
+    reflector: (scope, store) => new Reflector({ ...common, scope, store, optional: true }),
+  });
+  onTestFinished(() => {
+    lookups.stop();
+  });
+  /** The answer to the only query of a key. */
+  const ask = async (key: string, query: Query): Promise<Found> => {
+    const found = lookups.plan(key, (finder) => finder.find(lookup, query));
+    await settled();
+    return found;
+  };
+  return { transport, clock, woken, lookups, ask };
+}
+
+const large = (name: string, version: string, size: number): AnyObject => ({
+  ...configMap(name, version),
+  data: { text: 'x'.repeat(size) },
+});
+
+const query = { namespace: 'shop', labels: { app: 'web' } };
+const MIB = 1024 * 1024;
+
+it.each<[what: string, objects: readonly AnyObject[], why: RegExp]>([
+  [
+    'too many objects',
+    Array.from({ length: 1_500 }, (_, n) => configMap(`c${n}`, String(n))),
+    /^it has more than 1,000 objects$/,
+  ],
+  [
+    'too large ones',
+    Array.from({ length: 40 }, (_, n) => large(`c${n}`, String(n), 0.9 * MIB)),
+    /^all that is referred to in the namespace shop has more than 16 MiB$/,
+  ],
+])('a query that finds %s is given up, and asked again after a minute', async (_, objects, why) => {
+  const { transport, clock, woken, ask } = newLookups();
+  await ask('shop/web', query);
+  for (const object of objects) transport.lastStream.event('ADDED', object);
+  await vi.waitFor(() => {
+    expect(woken).toEqual(['shop/web']);
+  });
+  expect(transport.lastStream.closed).toBe(true);
+  expect(await ask('shop/web', query)).toMatchObject({
+    why: expect.stringMatching(why) as string,
+    isTooMuch: true,
+  });
+  await clock.advance(59_000);
+  await ask('shop/other', query);
+  expect(transport.streams).toHaveLength(1);
+
+  await clock.advance(1_000);
+  expect(await ask('shop/web', query)).toEqual({});
+  transport.lastStream.event('ADDED', configMap('a', '1')).listed('1');
+  await settled();
+  expect((await ask('shop/web', query)).objects).toHaveLength(1);
+});
+
+it('what the queries of one namespace find is bounded together, and no other namespace by it', async () => {
+  const { transport, ask } = newLookups();
+  const fill = async (key: string, namespace: string, name: string): Promise<Found> => {
+    await ask(key, { namespace, name });
+    transport.lastStream
+      .event('ADDED', {
+        ...large(name, '1', 9 * MIB),
+        metadata: { ...configMap(name, '1').metadata, namespace },
+      })
+      .listed('1');
+    await settled();
+    return ask(key, { namespace, name });
+  };
+  expect((await fill('a', 'shop', 'a')).objects).toHaveLength(1);
+  expect(await fill('b', 'shop', 'b')).toMatchObject({ isTooMuch: true });
+  expect((await fill('c', 'bank', 'c')).objects).toHaveLength(1);
+  await ask('a', { namespace: 'bank', name: 'c' });
+  expect((await fill('d', 'shop', 'd')).objects).toHaveLength(1);
+});
+
+it('what shrinks or goes makes room', async () => {
+  const { transport, ask } = newLookups();
+  await ask('a', query);
+  transport.lastStream.event('ADDED', large('a', '1', 9 * MIB)).listed('1');
+  await settled();
+  for (let version = 2; version < 8; version += 2) {
+    transport.lastStream.event('MODIFIED', large('a', String(version), 1));
+    transport.lastStream.event('ADDED', large(`b${version}`, String(version), 9 * MIB));
+    transport.lastStream.event('DELETED', large(`b${version}`, String(version + 1), 9 * MIB));
+    await settled();
+  }
+  expect((await ask('a', query)).objects).toHaveLength(1);
+});
+
+it('asks for small pages by labels, of which each object may be large', async () => {
+  const { transport, ask } = newLookups();
+  transport.refusals.push({ status: 400, body: 'no streams' });
+  transport.respond = () => ({ status: 200, body: { metadata: { resourceVersion: '1' }, items: [] } });
+  await ask('a', query);
+  expect(transport.requests[0]?.query).toMatchObject({ limit: '50', labelSelector: 'app=web' });
+});
