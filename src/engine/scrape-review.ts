@@ -31,8 +31,19 @@ interface TokenReviewStatus {
 /** A refusal, or none, and until when it holds by the monotonic clock. */
 interface Decision {
   readonly refusal: Promise<Refusal | undefined>;
+  /** Never past while it is being made. */
   until: number;
-  isRefused: boolean;
+  /** From when on the next request renews it. */
+  renewAt: number;
+  /** @default - it is being made */
+  isRefused?: boolean;
+}
+
+/** Reviews of tokens that aren't known, of one source or of all. */
+interface Unknown {
+  inFlight: number;
+  /** In this second. */
+  begun: number;
 }
 
 const UNAUTHORIZED: Refusal = { status: 401, body: 'Unauthorized\n' };
@@ -45,53 +56,98 @@ const BUSY: Refusal = { status: 503, body: 'Too many authorizations in progress\
  * SubjectAccessReview of its user for `get` on the path.
  *
  * **Guarantees.** Requests are refused when the API server doesn't answer. It is asked only when a request comes. A decision is
- * cached by token for a while, and concurrent requests with one token share a decision. Reviews in flight are bounded, and
- * refusals are evicted before permissions, so unknown tokens don't displace a scraper's. Tokens are kept as hashes.
+ * cached by token for a while, and concurrent requests with one token share a decision. Reviews of unknown tokens are bounded,
+ * in flight and by the second, also for each source. A token that was permitted is reviewed beyond that, and ahead of the end of its
+ * decision; refusals are evicted before permissions. So unknown tokens don't keep a scraper out. Tokens are kept as hashes.
  *
  * @see https://pkg.go.dev/sigs.k8s.io/controller-runtime/pkg/metrics/filters
  */
 export class ScrapeReview {
   private readonly decisions = new Map<string, Decision>();
   private isFailing = false;
-  private inFlight = 0;
+  private second = -Infinity;
+  private readonly all: Unknown = { inFlight: 0, begun: 0 };
+  private readonly sources = new Map<string, Unknown>();
 
   constructor(private readonly props: ScrapeReviewProps) {}
 
   /**
    * Returns the answer that refuses a request; undefined where it may be answered.
    * @param authorization the request's header of that name
+   * @param source address that the request comes from
    */
   readonly refusal = async (
     authorization: string | undefined,
     path: string,
+    source = '',
   ): Promise<Refusal | undefined> => {
     const token = /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1];
     if (token === undefined) return UNAUTHORIZED;
-    const { clock } = this.props;
+    const now = this.props.clock.monotonic();
     const id = createHash('sha256').update(`${path}\n${token}`).digest('base64');
     const known = this.decisions.get(id);
-    if (known && clock.monotonic() < known.until) return known.refusal;
-    if (this.inFlight >= SCRAPE_REVIEW.inFlight) return BUSY;
-    // At the end, as the newest.
-    this.decisions.delete(id);
-    this.inFlight++;
-    const decision: Decision = { refusal: this.review(token, path), until: Infinity, isRefused: false };
-    this.decisions.set(id, decision);
-    this.evict();
-    const refusal = await decision.refusal;
-    this.inFlight--;
-    decision.isRefused = refusal !== undefined;
-    const holds = refusal ? SCRAPE_REVIEW.refused : SCRAPE_REVIEW.allowed;
-    decision.until = clock.monotonic() + (refusal === UNDECIDED ? 0 : holds);
+    if (known && now < known.until) {
+      if (known.isRefused === false && now >= known.renewAt) void this.renew(id, known, token, path);
+      return known.refusal;
+    }
+    if (known?.isRefused === false) return this.decide(id, this.review(token, path));
+    const counted = this.admitted(source);
+    if (!counted) return BUSY;
+    for (const each of counted) each.inFlight++;
+    const refusal = await this.decide(id, this.review(token, path));
+    for (const each of counted) each.inFlight--;
     return refusal;
   };
 
-  /** Removes the oldest decision that is a refusal or has expired, or else the oldest, once there are too many. */
+  /** Makes a decision, at the end, as the newest. */
+  private async decide(id: string, answer: Promise<Refusal | undefined>): Promise<Refusal | undefined> {
+    const decision: Decision = { refusal: answer, until: Infinity, renewAt: Infinity };
+    this.decisions.delete(id);
+    this.decisions.set(id, decision);
+    this.evict();
+    const refusal = await answer;
+    const now = this.props.clock.monotonic();
+    decision.isRefused = refusal !== undefined;
+    const holds = refusal ? SCRAPE_REVIEW.refused : SCRAPE_REVIEW.allowed;
+    decision.until = now + (refusal === UNDECIDED ? 0 : holds);
+    decision.renewAt = now + SCRAPE_REVIEW.renewed;
+    return refusal;
+  }
+
+  /** Replaces a permission that still holds; one that can't be renewed holds until its end. */
+  private async renew(id: string, known: Decision, token: string, path: string): Promise<void> {
+    known.renewAt = Infinity;
+    const refusal = await this.review(token, path);
+    if (refusal !== UNDECIDED) await this.decide(id, Promise.resolve(refusal));
+    else known.renewAt = this.props.clock.monotonic() + SCRAPE_REVIEW.timeout;
+  }
+
+  /** Returns where the review of an unknown token counts; nothing where there are too many. */
+  private admitted(source: string): readonly Unknown[] | undefined {
+    const { inFlight, perSecond, inFlightOfSource, perSecondOfSource } = SCRAPE_REVIEW;
+    const second = Math.floor(this.props.clock.monotonic() / 1_000);
+    if (second !== this.second) {
+      this.second = second;
+      this.all.begun = 0;
+      for (const [address, one] of this.sources) {
+        one.begun = 0;
+        if (one.inFlight === 0) this.sources.delete(address);
+      }
+    }
+    if (this.all.inFlight >= inFlight || this.all.begun >= perSecond) return undefined;
+    const own = this.sources.get(source) ?? { inFlight: 0, begun: 0 };
+    if (own.inFlight >= inFlightOfSource || own.begun >= perSecondOfSource) return undefined;
+    this.sources.set(source, own);
+    const counted = [this.all, own];
+    for (const each of counted) each.begun++;
+    return counted;
+  }
+
+  /** Removes the oldest decision that is a refusal, or else the oldest, once there are too many. */
   private evict(): void {
     if (this.decisions.size <= SCRAPE_REVIEW.remembered) return;
-    const now = this.props.clock.monotonic();
     const all = [...this.decisions];
-    const spare = all.find(([, { isRefused, until }]) => isRefused || until <= now) ?? all[0];
+    const spare = all.find(([, { isRefused }]) => isRefused) ?? all[0];
     if (spare) this.decisions.delete(spare[0]);
   }
 

@@ -27,7 +27,11 @@ export interface ServeOptions {
   /** Serves HTTPS with it. @default - plain HTTP */
   readonly certificate?: ServingCertificate;
   /** Returns the answer to a request that is refused, before its route is asked. @default - none is refused */
-  readonly refusal?: (authorization: string | undefined, path: string) => Promise<Answer | undefined>;
+  readonly refusal?: (
+    authorization: string | undefined,
+    path: string,
+    source: string | undefined,
+  ) => Promise<Answer | undefined>;
 }
 
 /**
@@ -116,7 +120,8 @@ async function answer(
   }
   const [path = '/', query] = (request.url ?? '/').split('?', 2);
   const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
-  const refused = route && (await refusal?.(request.headers.authorization, path));
+  const { headers, socket } = request;
+  const refused = route && (await refusal?.(headers.authorization, path, socket.remoteAddress));
   const found = refused ?? (await route?.(new URLSearchParams(query)));
   const { status, body, contentType } = found ?? { status: 404, body: `Nothing at ${path}\n` };
   response.writeHead(status, {

@@ -27,7 +27,7 @@ function reviewed(answers: { readonly TokenReview?: unknown; readonly SubjectAcc
     answers,
     lines,
     clock,
-    ask: async (header?: string) => (await refusal(header, '/metrics'))?.status,
+    ask: async (header?: string, source?: string) => (await refusal(header, '/metrics', source))?.status,
   };
 }
 
@@ -115,11 +115,21 @@ test('a failure is logged when it begins and when it ends, without the token', a
   expect(JSON.stringify(lines)).not.toContain('secret');
 });
 
+/** Asks with so many tokens, each from an address of its own, as fast as they may be reviewed. */
+async function askWithMany({ ask, clock }: ReturnType<typeof reviewed>, count: number): Promise<void> {
+  for (let each = 0; each < count; each++) {
+    if (each % SCRAPE_REVIEW.perSecond === 0) await clock.advance(1_000);
+    await ask(`Bearer ${each}`, `source-${each}`);
+  }
+}
+
 test('a flood of unknown tokens displaces refusals, and not the permission of a scraper', async () => {
-  const { ask, asked, answers } = reviewed({ TokenReview: known, SubjectAccessReview: { allowed: true } });
+  const review = reviewed({ TokenReview: known, SubjectAccessReview: { allowed: true } });
+  const { ask, asked, answers, clock } = review;
   await ask('Bearer scraper');
   Object.assign(answers, { TokenReview: { authenticated: false } });
-  for (let each = 0; each < SCRAPE_REVIEW.remembered; each++) await ask(`Bearer ${each}`);
+  await askWithMany(review, SCRAPE_REVIEW.remembered);
+  await clock.advance(1_000);
   asked.length = 0;
 
   expect(await ask('Bearer scraper')).toBeUndefined();
@@ -130,8 +140,10 @@ test('a flood of unknown tokens displaces refusals, and not the permission of a 
 });
 
 test('no more permissions are remembered than there may be scrapers', async () => {
-  const { ask, asked } = reviewed({ TokenReview: known, SubjectAccessReview: { allowed: true } });
-  for (let each = 0; each <= SCRAPE_REVIEW.remembered; each++) await ask(`Bearer ${each}`);
+  const review = reviewed({ TokenReview: known, SubjectAccessReview: { allowed: true } });
+  const { ask, asked, clock } = review;
+  await askWithMany(review, SCRAPE_REVIEW.remembered + 1);
+  await clock.advance(1_000);
   asked.length = 0;
 
   await ask('Bearer 1');
@@ -140,13 +152,72 @@ test('no more permissions are remembered than there may be scrapers', async () =
   expect(asked).toHaveLength(2);
 });
 
-test('reviews in flight are bounded, and what is beyond is refused without being remembered', async () => {
+test('reviews of unknown tokens are bounded, in flight and by the second, for each source and together', async () => {
+  const { ask, asked, clock } = reviewed({ TokenReview: known, SubjectAccessReview: { allowed: true } });
+  const from = (source: string, count: number) =>
+    Promise.all(
+      [...Array(count).keys()].map((each) => ask(`Bearer ${source}${asked.length}-${each}`, source)),
+    );
+  const answered = (statuses: readonly unknown[]) => statuses.filter((status) => status !== 503).length;
+
+  expect(answered(await from('a', 5))).toBe(SCRAPE_REVIEW.inFlightOfSource);
+  expect(answered(await from('a', 5))).toBe(SCRAPE_REVIEW.perSecondOfSource - SCRAPE_REVIEW.inFlightOfSource);
+  expect(answered(await from('a', 5))).toBe(0);
+  expect(answered(await from('b', 5))).toBe(SCRAPE_REVIEW.inFlightOfSource);
+
+  await clock.advance(1_000);
+  const many = await Promise.all(
+    [...Array(2 * SCRAPE_REVIEW.inFlight).keys()].map((n) => ask(`Bearer c${n}`, `c${n}`)),
+  );
+  expect(answered(many)).toBe(SCRAPE_REVIEW.inFlight);
+  const later = [...Array(2 * SCRAPE_REVIEW.perSecond).keys()];
+  for (const n of later) many.push(await ask(`Bearer d${n}`, `d${n}`));
+  expect(answered(many)).toBe(SCRAPE_REVIEW.perSecond);
+});
+
+test('concurrent requests with one token are one review', async () => {
   const { ask, asked } = reviewed({ TokenReview: known, SubjectAccessReview: { allowed: true } });
-  const tokens = [...Array(SCRAPE_REVIEW.inFlight + 1).keys()].map((each) => `Bearer ${each}`);
+  await Promise.all([...Array(20).keys()].map(() => ask('Bearer a')));
+  expect(asked).toHaveLength(2);
+});
 
-  const statuses = await Promise.all([...tokens, 'Bearer 0'].map((token) => ask(token)));
+test('a flood of random tokens keeps no scraper out that was permitted, also when its permission ends', async () => {
+  const { ask, asked, clock } = reviewed({ TokenReview: known, SubjectAccessReview: { allowed: true } });
+  await ask('Bearer scraper', 'prometheus');
+  asked.length = 0;
+  let n = 0;
+  for (let minute = 0; minute < 10; minute++) {
+    await clock.advance(60_000);
+    const flood = Array.from({ length: 16 }, () => ask(`Bearer ${n++}`, 'attacker'));
+    expect(await ask('Bearer scraper', 'prometheus')).toBeUndefined();
+    expect(await ask('Bearer new', 'other')).toBeUndefined();
+    await Promise.all(flood);
+  }
+  expect(asked.length).toBeLessThanOrEqual(10 * 2 * (SCRAPE_REVIEW.inFlightOfSource + 2));
+});
 
-  expect(statuses).toEqual([...Array<undefined>(SCRAPE_REVIEW.inFlight), 503, undefined]);
-  expect(asked).toHaveLength(2 * SCRAPE_REVIEW.inFlight);
-  expect(await ask(tokens.at(-1))).toBeUndefined();
+test('a permission is renewed ahead, and holds on where that gets no answer', async () => {
+  const answers: Parameters<typeof reviewed>[0] = {
+    TokenReview: known,
+    SubjectAccessReview: { allowed: true },
+  };
+  const { ask, asked, clock } = reviewed(answers);
+  await ask('Bearer scraper');
+  await clock.advance(SCRAPE_REVIEW.renewed);
+  Object.assign(answers, { TokenReview: new Error('away') });
+  expect(await ask('Bearer scraper')).toBeUndefined();
+  await clock.advance(SCRAPE_REVIEW.timeout);
+  expect(asked).toHaveLength(3);
+  Object.assign(answers, { TokenReview: known });
+  expect(await ask('Bearer scraper')).toBeUndefined();
+  await clock.advance(SCRAPE_REVIEW.renewed - 1);
+  expect(asked).toHaveLength(5);
+  expect(await ask('Bearer scraper')).toBeUndefined();
+  expect(asked).toHaveLength(5);
+
+  await clock.advance(1);
+  Object.assign(answers, { SubjectAccessReview: { allowed: false } });
+  expect(await ask('Bearer scraper')).toBeUndefined();
+  await clock.advance(1);
+  expect(await ask('Bearer scraper')).toBe(403);
 });
