@@ -127,7 +127,10 @@ test('what waits for the end of a pause is compared, and counted as such', async
   expect(named.kept).toMatchObject({
     objects: [{ action: 'changed', ref: { kind: 'ConfigMap' } }],
     explanations: [
-      { differs: false, summary: expect.stringContaining('is paused: nothing of it is written') },
+      {
+        differs: false,
+        summary: expect.stringContaining('is paused: nothing of it is written') as unknown,
+      },
     ],
   });
 });
