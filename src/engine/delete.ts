@@ -53,6 +53,10 @@ export function holdsDeletionsBack(applied: ChangeSet): boolean {
 /**
  * Deletes one object as it was seen. Where it has changed since, nothing is deleted and the plan is made again.
  * A failure is part of the answer; this never rejects.
+ *
+ * The API server takes the finalizers `foregroundDeletion` and `orphan` off before it compares the version, and so refuses a version
+ * that is unchanged, each time: such an object is deleted by its UID.
+ * @see https://github.com/kubernetes/kubernetes/blob/v1.36.3/staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go
  */
 export async function deleteObject(
   api: Api,
@@ -76,8 +80,14 @@ export async function deleteObject(
     }
     const failure = classify(error, `Delete ${describeRef(ref)}`);
     // Without it, the next plan would delete the same old version.
-    if (failure.retry === 'now') await refresh(api, object, reader).catch(() => undefined);
-    return { ref, action: 'failed', error: failure };
+    const live =
+      failure.retry === 'now' ? await refresh(api, object, reader).catch(() => undefined) : undefined;
+    const { resourceVersion, ...metadata } = object.metadata;
+    const isAsSeen =
+      live?.metadata.uid === metadata.uid && live?.metadata.resourceVersion === resourceVersion;
+    return live && isAsSeen && resourceVersion !== undefined
+      ? deleteObject(api, { ...object, metadata }, reader, propagation)
+      : { ref, action: 'failed', error: failure };
   }
 }
 

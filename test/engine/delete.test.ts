@@ -65,6 +65,22 @@ describe('What others own', () => {
     expect(swept.reader.get(CONFIG_MAP, 'shop/a')?.metadata.resourceVersion).toBe(resourceVersion);
   });
 
+  it('is deleted by its UID where a conflict is told of what has not changed', async () => {
+    const swept = setup('a', 'b');
+    swept.server.intercept = ({ method, body }) => {
+      const { preconditions } = (body ?? {}) as { preconditions?: { resourceVersion?: string } };
+      const isVersioned = method === 'DELETE' && preconditions?.resourceVersion !== undefined;
+      return isVersioned ? failure(409, 'Conflict', 'Precondition failed: ResourceVersion') : undefined;
+    };
+    swept.server.put(CONFIG_MAP, configMap('b', '1', { labels: { x: 'y' } }));
+    expect(await swept.sweep()).toMatchObject([
+      { action: 'deleted' },
+      { action: 'skipped', skippedFor: 'changed' },
+    ]);
+    expect(swept.server.get(CONFIG_MAP, 'shop/a')).toBeUndefined();
+    expect(swept.server.get(CONFIG_MAP, 'shop/b')).toBeDefined();
+  });
+
   it('does not stop the others when one fails', async () => {
     const swept = setup('a', 'b', 'c');
     swept.server.intercept = ({ path }) => (path.endsWith('/b') ? failure(500, 'Internal', 'x') : undefined);
@@ -183,8 +199,12 @@ it('A key whose object has changed is taken again at once, and after five times 
     return plan(sweepOf([runner.reader.get(CONFIG_MAP, 'shop/a')]));
   });
   runner.reader.store(CONFIG_MAP).observed(runner.server.put(CONFIG_MAP, configMap('a', '1')));
-  runner.server.intercept = ({ method }) =>
-    method === 'DELETE' ? failure(409, 'Conflict', 'no') : undefined;
+  let writes = 0;
+  runner.server.intercept = ({ method }) => {
+    if (method === 'DELETE')
+      runner.server.put(CONFIG_MAP, configMap('a', '1', { labels: { writes: String(++writes) } }));
+    return undefined;
+  };
   await runner.deliver(widget('web'));
   expect(deletes(runner)).toHaveLength(6);
   expect(runner.lines.filter(({ level }) => level === 'warn')).toEqual([]);

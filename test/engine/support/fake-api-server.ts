@@ -106,7 +106,9 @@ export class FakeApiServer implements Transport {
           preconditions: { uid?: string; resourceVersion?: string };
           dryRun?: string[];
         };
-        if (preconditions.resourceVersion !== known.metadata.resourceVersion)
+        const { uid, resourceVersion } = known.metadata;
+        const { uid: wanted = uid, resourceVersion: version = resourceVersion } = preconditions;
+        if (wanted !== uid || version !== resourceVersion)
           return failure(409, 'Conflict', 'Precondition failed: ResourceVersion in precondition');
         if (!dryRun) this.remove(typeOf(known, plural), key);
         return { status: 200, body: { kind: 'Status', status: 'Success' } };
