@@ -4,6 +4,7 @@ import { recordOf } from './names.js';
 import { contentHash, describeRef, keyOf, objectId, refOf } from './object.js';
 import type { AnyObject, CustomResource } from './object.js';
 import type { ReferencedByName } from './references.js';
+import { readsSecrets } from './origin.js';
 import { groupKind } from './resource.js';
 
 /** So many custom resources are rendered twice before anything is created: an author sees at once what isn't deterministic. */
@@ -122,7 +123,7 @@ export class SteadyRenderer {
     const again = (): Rendered => this.renderOnce(this.kind, cr, inputs);
     const rendered = before ?? again();
     const all = inputs ? `${edit} ${contentHash({ ...others, ...read })}` : edit;
-    this.requireSteady(cr, { inputs: all, policy }, rendered, children, again);
+    this.requireSteady(cr, { inputs: all, policy }, rendered, children, again, readOf(inputs));
     if (!observed && !references) return { rendered };
     return this.settling(cr, { inputs: `${edit} ${contentHash(others)}`, policy }, rendered, now.getTime());
   }
@@ -145,6 +146,7 @@ export class SteadyRenderer {
     rendered: readonly AnyObject[],
     children: readonly AnyObject[],
     again: () => Rendered,
+    read: readonly unknown[],
   ): void {
     const key = keyOf(cr);
     const hashes = rendered.map(contentHash).join();
@@ -157,7 +159,7 @@ export class SteadyRenderer {
     const isNew = children.length === 0 && this.accepted.size >= CHECKED_BEFORE_CREATION;
     const owner = describeRef(refOf(cr));
     const isTrusted = !isKnown && (isApplied || isNew);
-    const error = isTrusted ? undefined : unsteadiness(owner, rendered, again);
+    const error = isTrusted ? undefined : unsteadiness(owner, rendered, again, read);
     if (error ?? isKnown) throw error ?? driftingRender(owner);
     this.accepted.set(key, { ...basis, hashes });
   }
@@ -228,6 +230,11 @@ function isSame(a: Basis, b: Basis): boolean {
   return a.inputs === b.inputs && a.policy === b.policy;
 }
 
+/** Returns the objects that a construct was given, or lists of them. */
+export function readOf({ references = {}, observed }: RenderInputs = {}): readonly unknown[] {
+  return [...Object.values(references), observed];
+}
+
 const REMEDY =
   'A construct has to depend on its props alone: take clocks, chance and counters out of it (new Date(), Math.random(), randomUUID(), variables outside of it)';
 const SECRET_REMEDY =
@@ -236,12 +243,14 @@ const SECRET_REMEDY =
 /**
  * Renders once more and compares: what differs each time would be applied each time.
  * @param owner names the custom resource, for the message
+ * @param read where a Secret is among it, no values are shown
  * @returns `NotDeterministic` where something differs
  */
 export function unsteadiness(
   owner: string,
   rendered: readonly AnyObject[],
   again: () => readonly AnyObject[],
+  read: readonly unknown[] = [],
 ): OperatorError | undefined {
   let others: Map<string, AnyObject>;
   try {
@@ -254,7 +263,7 @@ export function unsteadiness(
     const other = others.get(objectId(object));
     if (!other) return notDeterministic(`${owner} renders ${name}, and the next time doesn't`);
     const [difference] = differences(object, other);
-    if (difference) return differing(owner, object, difference);
+    if (difference) return differing(owner, object, difference, readsSecrets(read));
     others.delete(objectId(object));
   }
   const [more] = others.values();
@@ -268,9 +277,14 @@ export function driftingRender(owner: string): OperatorError {
   );
 }
 
-function differing(owner: string, object: AnyObject, { path, values }: Difference): OperatorError {
+function differing(
+  owner: string,
+  object: AnyObject,
+  { path, values }: Difference,
+  readsSecret: boolean,
+): OperatorError {
   const isSecret = groupKind(object) === 'Secret';
-  const [first, later] = values.map((value) => shown(value, isSecret));
+  const [first, later] = values.map((value) => shown(value, isSecret || readsSecret));
   return notDeterministic(
     `${owner} renders ${describeRef(refOf(object))} with ${first} at ${shownPath(path)}, and the next time with ${later}`,
     isSecret ? `; ${SECRET_REMEDY}` : '',

@@ -1,6 +1,7 @@
 import { relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { messageOf, OperatorError } from './error.js';
+import { isMap } from './object.js';
 
 /** Folder of this project's own code, compiled or not. */
 const OWN = fileURLToPath(new URL('..', import.meta.url));
@@ -28,6 +29,45 @@ export function describeThrown(error: unknown): string {
     : undefined;
   const origin = isDefinition ? caller && shown(caller) : originOf(error);
   return origin === undefined ? messageOf(error) : `${messageOf(error)} (at ${origin})`;
+}
+
+/**
+ * Returns what a function has thrown that has read these objects. Where one is a Secret, of which more than a checksum is
+ * kept, the text may hold its values: type and place alone are left.
+ */
+export function thrownReading(read: readonly unknown[], error: unknown): unknown {
+  return readsSecrets(read) ? withoutText(error) : error;
+}
+
+/** Reports whether values of a Secret may be among objects, or lists of them, as a plan or a construct reads them. */
+export function readsSecrets(read: readonly unknown[]): boolean {
+  return read
+    .flat()
+    .some(
+      (object) => isMap(object) && object.kind === 'Secret' && ('data' in object || !('checksum' in object)),
+    );
+}
+
+function withoutText(error: unknown): unknown {
+  if (error === undefined) return undefined;
+  if (!(error instanceof Error)) return new Error(withheld(`a ${typeof error}`));
+  const { constructor, message, stack = '' } = error;
+  const props = {
+    message: withheld(error instanceof OperatorError ? error.reason : constructor.name),
+    ...(error.cause instanceof Error && { cause: withoutText(error.cause) }),
+  };
+  const clean =
+    error instanceof OperatorError
+      ? new OperatorError({ ...props, reason: error.reason, retry: error.retry, isBug: error.isBug })
+      : new Error(props.message, props);
+  // A text of several lines may read like a place.
+  const frames = stack.slice(stack.indexOf(message) + message.length).split('\n');
+  clean.stack = [props.message, ...frames.filter((line) => placeOf(line))].join('\n');
+  return clean;
+}
+
+function withheld(type: string): string {
+  return `${type}, whose text is not shown, since Secrets were read`;
 }
 
 function isAuthors(file: string): boolean {

@@ -42,7 +42,7 @@ import {
 } from './object.js';
 import type { AnyObject, CustomResource, KubernetesObject, OwnerReference } from './object.js';
 import { waitingOf, waitOf } from './order.js';
-import { describeThrown } from './origin.js';
+import { describeThrown, thrownReading } from './origin.js';
 import { keepIdentity, keepStatus, observedOf, unreadableFor } from './projections.js';
 import { keepPod, withTroubles } from './pods.js';
 import { childReadiness, worstReadiness } from './readiness.js';
@@ -243,7 +243,11 @@ export class OwnedChildren implements Controller {
   }
 
   private handedOver(cr: LiveResource, children: readonly AnyObject[]): readonly HandOver[] {
-    return this.functions.handOver?.({ cr: cr as never, children }) ?? [];
+    try {
+      return this.functions.handOver?.({ cr: cr as never, children }) ?? [];
+    } catch (error) {
+      throw thrownReading(children, error);
+    }
   }
 
   private applied(
@@ -403,14 +407,15 @@ export class OwnedChildren implements Controller {
   ): { readonly report: StatusReport<object>; readonly error?: OperatorError } {
     const { cr, now } = pass;
     if (!this.functions.status || unreadableFor(cr)) return { report: {} };
+    const related = this.related(pass);
     try {
-      const related = this.related(pass);
       const report = this.functions.status({ cr: cr as never, children, related, failures, now });
       requireKnownFields(report.fields ?? {}, this.owning.statusFields);
       // Throws for what can't be sent.
       canonicalJson([report.fields, report.conditions]);
       return { report };
-    } catch (thrown) {
+    } catch (error_) {
+      const thrown = thrownReading([...children, ...related], error_);
       const error = new OperatorError({
         reason: 'StatusFailed',
         message: `The status of ${describeRef(refOf(cr))} can't be computed: ${describeThrown(thrown)}`,

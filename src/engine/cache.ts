@@ -12,6 +12,7 @@ import {
   tooDeep,
 } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
+import { thrownReading } from '../contract/origin.js';
 import { keepIdentity, keepStatus, keepUnreadable } from '../contract/projections.js';
 import { groupKind } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
@@ -211,19 +212,14 @@ export class Store {
       return kept;
     } catch (cause) {
       const { resourceVersion } = object.metadata;
-      // What is thrown may say what the object holds.
-      const isSecret = groupKind(object) === 'Secret';
-      const why = isSecret ? '' : `: ${messageOf(cause)}`;
-      const message = `${what} can't be projected, which is a bug of the kind${why}`;
-      const bug = { reason: 'KeepFailed', message, isBug: true, cause };
-      const error = cause instanceof OperatorError ? cause : new OperatorError(bug);
+      const thrown = thrownReading([object], cause);
+      const message = `${what} can't be projected, which is a bug of the kind: ${messageOf(thrown)}`;
+      const bug = { reason: 'KeepFailed', message, isBug: true, cause: thrown };
+      const error = thrown instanceof OperatorError ? thrown : new OperatorError(bug);
       const outcome = dropsUnreadable ? 'it is left out' : 'its identity and status alone are kept';
       // Once for each version of the object.
       if (this.entries.get(keyOf(object))?.object.metadata.resourceVersion !== resourceVersion)
-        log.error(
-          { resourceVersion, ...(error.isBug && !isSecret && { err: cause }) },
-          `${error.message}; ${outcome}`,
-        );
+        log.error({ resourceVersion, ...(error.isBug && { err: thrown }) }, `${error.message}; ${outcome}`);
       return dropsUnreadable ? undefined : keepUnreadable(readOnly ? keepIdentity(object) : object, error);
     }
   }

@@ -5,6 +5,7 @@ import type { Controller, Metric, Plan, TypeRef } from '../contract/controller.j
 import { OperatorError } from '../contract/error.js';
 import { describeRef, objectId, splitKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
+import { thrownReading } from '../contract/origin.js';
 import { groupKind } from '../contract/resource.js';
 import { declareMetric } from '../telemetry/metrics.js';
 import type { Metrics, RecordSample } from '../telemetry/metrics.js';
@@ -197,6 +198,21 @@ export class Runner {
     }
   }
 
+  private plan(key: string, now: Date): Plan {
+    const { controller } = this.props;
+    const { watches, lookups } = controller;
+    try {
+      return lookups
+        ? this.lookups.plan(key, (finder) => controller.reconcile(key, this.reader.withFinder(finder), now))
+        : controller.reconcile(key, this.reader, now);
+    } catch (error) {
+      throw thrownReading(
+        [...watches, ...(lookups ?? [])].map(({ type }) => type),
+        error,
+      );
+    }
+  }
+
   /** Never rejects, and never loses the key. */
   private async reconcile(key: string, signal: AbortSignal): Promise<PlanOutcome | undefined> {
     const { controller, clock, metrics, tools, observer } = this.props;
@@ -204,11 +220,7 @@ export class Runner {
     try {
       const plannedAt = clock.monotonic();
       const plannedFor = this.time.corrected(clock.now());
-      const plan = controller.lookups
-        ? this.lookups.plan(key, (finder) =>
-            controller.reconcile(key, this.reader.withFinder(finder), plannedFor),
-          )
-        : controller.reconcile(key, this.reader, plannedFor);
+      const plan = this.plan(key, plannedFor);
       const milliseconds = Math.round(clock.monotonic() - plannedAt);
       // Nothing can end it, and a lease may be lost over it.
       if (milliseconds > SLOW_PLAN_MILLISECONDS)

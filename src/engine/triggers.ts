@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Controller, Watch } from '../contract/controller.js';
 import { describeRef, objectId, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
+import { thrownReading } from '../contract/origin.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Applier } from './apply.js';
 import { sameButVersion, textsOf } from './cache.js';
@@ -45,7 +46,10 @@ export class Triggers {
           this.changed(watch, lane, before, after, source);
         } catch (error) {
           const what = describeRef(refOf(object));
-          this.props.log.error({ err: error }, `a change of ${what} could not be looked at, which is a bug`);
+          this.props.log.error(
+            { err: thrownReading([object], error) },
+            `a change of ${what} could not be looked at, which is a bug`,
+          );
         }
       });
     }
@@ -140,7 +144,10 @@ export class Triggers {
       return call();
     } catch (error) {
       const name = describeRef(refOf(object));
-      this.props.log.error({ err: error }, `${name} can't be ${what}, which is a bug of the kind`);
+      this.props.log.error(
+        { err: thrownReading([object], error) },
+        `${name} can't be ${what}, which is a bug of the kind`,
+      );
       return undefined;
     }
   }

@@ -5,13 +5,13 @@ import { ApiObject, App, Chart, DependencyGraph } from 'cdk8s';
 import type { IResolver, Lazy, ResolutionContext } from 'cdk8s';
 import type { IConstruct } from 'constructs';
 import { controlOf } from '../contract/control.js';
-import { ENDING, inAnotherWorld, unsteadiness } from '../contract/deterministic.js';
+import { ENDING, inAnotherWorld, readOf, unsteadiness } from '../contract/deterministic.js';
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { Render, Rendered, RenderedKind, RenderInputs } from '../contract/kind.js';
 import { childLabels } from '../contract/names.js';
 import { describeRef, isMap, objectId, refOf } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
-import { originOf } from '../contract/origin.js';
+import { originOf, thrownReading } from '../contract/origin.js';
 import { groupKind } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
 
@@ -34,7 +34,8 @@ export const render: Render = (kind, cr, inputs) => {
   const objects = renderInTime(kind, cr, inputs);
   if (!compared.has(kind.construct)) {
     const owner = ownerOf(kind, cr);
-    const error = unsteadiness(owner, objects, () => inAnotherWorld(() => renderInTime(kind, cr, inputs)));
+    const again = (): Rendered => inAnotherWorld(() => renderInTime(kind, cr, inputs));
+    const error = unsteadiness(owner, objects, again, readOf(inputs));
     if (error) throw error;
     compared.add(kind.construct);
   }
@@ -152,7 +153,8 @@ const renderFreely: Render = (kind, cr, inputs) => {
   try {
     synthesized = synthesize(kind, cr, inputs, resolver);
   } catch (error) {
-    throw asOperatorError(ownerOf(kind, cr), error, resolver.thrown);
+    const [thrown, lazy] = [error, resolver.thrown].map((one) => thrownReading(readOf(inputs), one));
+    throw asOperatorError(ownerOf(kind, cr), thrown, lazy);
   }
   const { objects, before } = synthesized;
   const children = checkChildren(kind, cr, objects);
@@ -350,7 +352,7 @@ function declaredType(kind: RenderedKind, owner: string, object: AnyObject): Res
   if (![apiVersion, childKind, metadata?.name].every((text) => typeof text === 'string' && text !== ''))
     throw refusal(
       'RenderFailed',
-      `${owner} renders an object without apiVersion, kind or metadata.name: ${JSON.stringify(object).slice(0, 200)}`,
+      `${owner} renders an object without apiVersion, kind or metadata.name: ${JSON.stringify({ apiVersion, kind: childKind, metadata: { name: metadata?.name } })}`,
     );
   const type = kind.children.find((child) => child.apiVersion === apiVersion && child.kind === childKind);
   if (type) return type;

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { describe, expect, it, vi } from 'vitest';
 import type { ChangeSet } from '../../src/contract/change.js';
 import type { Plan, Reader } from '../../src/contract/controller.js';
@@ -375,6 +376,25 @@ describe('OwnedChildren, status', () => {
     expect(plan.statusError?.([])).toMatchObject({ reason: 'StatusFailed', retry: 'backoff', isBug: true });
     expect(plan.events[0]?.event([])).toMatchObject({ type: 'Warning', reason: 'StatusFailed' });
   });
+
+  it.each(['status', 'handOver'] as const)(
+    'says type and place alone of what %s throws that was given a Secret',
+    (name) => {
+      const throws = ({ children: [secret] }: { readonly children: readonly AnyObject[] }): never =>
+        JSON.parse(secret?.password as string) as never;
+      const secret = { ...object(SECRET, 'web'), password: 'hunter2' };
+      const given = {
+        [name]: throws as never,
+        children: [secret],
+        kind: { children: [SECRET], formerChildren: [] },
+      };
+      const plan = planned(given);
+      expect(statusOf(plan).conditions[0]?.message).toMatch(
+        /SyntaxError, whose text is not shown, since Secrets were read \(at test\/contract\/owned-children\.test\.ts:\d+:\d+\)$/,
+      );
+      expect(inspect([plan.error, plan.statusError?.([])], { depth: 9 })).not.toContain('hunter2');
+    },
+  );
 
   it('judges by the children where the function of the kind does not', () => {
     const status = () => ({ fields: { url: 'http://web' } });

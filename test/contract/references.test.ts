@@ -1,5 +1,6 @@
+import { inspect } from 'node:util';
+import { ApiObject, JsonPatch, Lazy } from 'cdk8s';
 import { Construct } from 'constructs';
-import { ApiObject } from 'cdk8s';
 import { expect, it } from 'vitest';
 import type { Found, Lookup, Query } from '../../src/contract/controller.js';
 import { OperatorError } from '../../src/contract/error.js';
@@ -8,7 +9,7 @@ import { keepUnreadable } from '../../src/contract/projections.js';
 import { checksumAnnotations, KindReferences } from '../../src/contract/references.js';
 import type { ReferenceProps } from '../../src/contract/references.js';
 import { resourceType } from '../../src/contract/resource.js';
-import { controllerRender } from '../../src/synth/render.js';
+import { controllerRender, render } from '../../src/synth/render.js';
 
 const WIDGET = resourceType({ apiVersion: 'demo.io/v1', kind: 'Widget' });
 type Spec = Readonly<Record<string, string>>;
@@ -133,3 +134,116 @@ it.each([undefined, { tls: { a: "'secret'" } }, { tls: [{ a: "'secret'" }] }])(
     );
   },
 );
+const parses = (text: string): unknown => JSON.parse(text) as unknown;
+const HIDDEN = 'hunter2 of prod';
+
+it.each<[what: string, make: (text: string, scope: Construct) => unknown, said: string]>([
+  [
+    'a parser',
+    parses,
+    "can't be rendered: SyntaxError, whose text is not shown, since Secrets were read (at test/",
+  ],
+  [
+    'text',
+    (text) => {
+      throw text;
+    },
+    "can't be rendered: a string, whose text",
+  ],
+  [
+    'a cause',
+    (text) => {
+      throw new Error('no', { cause: new RangeError(text) });
+    },
+    "can't be rendered: Error, whose text",
+  ],
+  [
+    'several lines',
+    (text) => {
+      throw new Error(`${text}\n    at ${text} (/${text}/kind.mjs:1:1)`);
+    },
+    'Error, whose text is not shown, since Secrets were read (at test/',
+  ],
+  [
+    'a refusal of its own',
+    (text) => {
+      throw new OperatorError({ reason: 'BadUrl', message: text, retry: 'backoff' });
+    },
+    'BadUrl, whose text is not shown',
+  ],
+  [
+    'a lazy value',
+    (text, scope) =>
+      new ApiObject(scope, 'a', {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: 'a' },
+        data: Lazy.any({ produce: () => parses(text) }),
+      }),
+    'Error, whose text is not shown, since Secrets were read (at test/',
+  ],
+  [
+    'what no JSON says',
+    (text, scope) =>
+      new ApiObject(scope, 'a', {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: 'a' },
+        data: { [text]: NaN },
+      }),
+    'Error, whose text',
+  ],
+  [
+    'what is not deterministic',
+    (text, scope) =>
+      new ApiObject(scope, 'a', {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: 'a' },
+        data: { at: text + String(Math.random()) },
+      }),
+    'with a value that is not shown here at .data.at, and the next time with a value that is not shown here',
+  ],
+  [
+    'an object without a name',
+    (text, scope) => {
+      new ApiObject(scope, 'a', {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: 'a' },
+        data: { text },
+      }).addJsonPatch(JsonPatch.remove('/metadata/name'));
+    },
+    'without apiVersion, kind or metadata.name',
+  ],
+])('of %s that a Secret makes a construct throw, type and place alone are said', (_, make, said) => {
+  class Reads extends Construct {
+    constructor(scope: Construct, id: string, { references }: { references: unknown }) {
+      super(scope, id);
+      const { data } = (references as { db: { data: Record<string, string> } }).db;
+      make(Buffer.from(data.password ?? '', 'base64').toString(), this);
+    }
+  }
+  const CONFIG_MAP = resourceType({ apiVersion: 'v1', kind: 'ConfigMap' });
+  const references = new KindReferences(WIDGET, { db: { ...secret, name: () => 'db' } });
+  const stored = {
+    ...secret,
+    metadata: { namespace: 'shop', name: 'db' },
+    data: { password: Buffer.from(HIDDEN).toString('base64') },
+  };
+  const kept = references.lookups[0]?.keep(stored) as AnyObject;
+  const kind = { type: WIDGET, construct: Reads as never, children: [CONFIG_MAP], references };
+  const found = references.resolve(cr('web'), () => ({ objects: [kept] }))!;
+  const thrown = thrownBy(() => render(kind, cr('web'), { references: found }));
+  expect(thrown.message).toContain(said);
+  expect(inspect(thrown, { depth: 9 })).not.toContain('hunter2');
+});
+
+function thrownBy(make: () => unknown): Error {
+  try {
+    make();
+  } catch (error) {
+    return error as Error;
+  }
+  throw new Error('nothing was thrown');
+}
