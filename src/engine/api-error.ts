@@ -73,6 +73,8 @@ const REFUSALS: readonly { readonly text: RegExp; readonly remedy?: string }[] =
 export class ApiError extends Error {
   readonly code: number;
   readonly status: ApiStatus;
+  /** Message of the answer, without values of Secrets. */
+  readonly said: string | undefined;
   /** Milliseconds that the API server has asked to wait, at most a minute; 0 if it hasn't. */
   readonly pauseMilliseconds: number;
   /** See `ApiResponse.isRepeated`. */
@@ -80,14 +82,18 @@ export class ApiError extends Error {
   /** See `ApiResponse.isSecondTry`. */
   readonly isSecondTry: boolean;
 
-  constructor(what: string, response: ApiResponse) {
+  /** @param ofSecrets values of Secrets were sent, which the answer may repeat */
+  constructor(what: string, response: ApiResponse, ofSecrets = false) {
     const status = statusOf(response.body);
-    const said = status.message ?? status.reason ?? '';
+    const message = ofSecrets ? withoutValues(response.status, status) : status.message;
+    const said = message ?? status.reason ?? '';
     const code = String(response.status);
     // A text begins with the code as it is.
     super(`${what}: ${said.startsWith(code) ? said : `${code} ${said}`}`.trimEnd());
     this.name = 'ApiError';
     this.code = response.status;
+    this.said = message;
+    Object.defineProperty(this, 'status', { enumerable: false });
     this.isSecondTry = response.isSecondTry ?? false;
     this.status = status;
     this.isRepeated = response.isRepeated ?? false;
@@ -264,6 +270,39 @@ function objectionOf({ reason, message = '' }: StatusCause): string {
   return parts.slice(reason === 'FieldValueForbidden' ? 0 : 1).join(': ');
 }
 
+const UUID = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
+/** Beginnings of texts that may go on with values; what webhooks and policies say is free. */
+const BEFORE_VALUES = [
+  /^(?:\S+ "[^"]*" is forbidden: )?(?:admission webhook "[^"]*"|ValidatingAdmissionPolicy '[^']*' with binding '[^']*') denied (?:the )?request/,
+  /^failed to [\w ]+ \([^)]*\)/,
+  /^\S+ (?:"[^"]*" is invalid|in version "[^"]*" cannot be handled as a \w+)/,
+];
+/** Objections that have no value. */
+const PROBLEM =
+  /(?<!\S)(\.[^\s:]+): (expected [\w ]+(?=, got)|field not declared in schema|duplicate entries\b)/g;
+/** Type of an objection, before the value. @see `objectionOf` */
+const TYPE = /^(?:Duplicate|Invalid|Required|Unsupported) value|^(?:Forbidden|Not found|Too long|Too many)/;
+
+/** Returns the message of an answer about Secrets: names, paths and expected types; no values, and no UIDs, which key their checksums. */
+function withoutValues(code: number, { message, details }: ApiStatus): string | undefined {
+  if (message === undefined) return undefined;
+  const free = BEFORE_VALUES.flatMap((pattern) => pattern.exec(message)?.[0] ?? [])[0];
+  if (free === undefined && ![400, 422, 500].includes(code)) return message.replace(UUID, 'a UID');
+  const causes = (details?.causes ?? []).flatMap(({ field, reason = '', message: text = '' }) => {
+    const said = isImmutability({ reason, message: text })
+      ? objectionOf({ reason, message: text })
+      : TYPE.exec(text)?.[0];
+    return field !== undefined && reason.startsWith('FieldValue') ? [[field, said].join(': ')] : [];
+  });
+  const problems = [...message.matchAll(PROBLEM)].map(([, path, problem]) => `${path}: ${problem}`);
+  const known = [...causes, ...problems].join(', ');
+  const start = free ?? /^[^:"'`]*/.exec(message)?.[0] ?? '';
+  return `${start.trim()}${known && `: ${known}`} (the rest isn't shown, since it may hold values of the Secret)`.replace(
+    UUID,
+    'a UID',
+  );
+}
+
 function statusOf(body: unknown): ApiStatus {
   if (typeof body === 'string') return { message: body.slice(0, 1024).trim() };
   return typeof body === 'object' && body !== null ? body : {};
@@ -350,7 +389,7 @@ function classOf(error: ApiError): readonly [reason: string, retry: OperatorErro
 }
 
 function sentence(error: ApiError): string {
-  const message = error.status.message ?? `the API server answered ${String(error.code)}`;
+  const message = error.said ?? `the API server answered ${String(error.code)}`;
   if (error.immutableField) return `${message}; delete the object, and it is created again`;
   const remedy = OPERATOR_LACKS_RIGHT.test(error.objection) ? GRANT : error.refusedAsFailure?.remedy;
   return remedy === undefined ? message : `${message}; ${remedy}`;

@@ -292,9 +292,15 @@ export class Api {
     }
     // A refusal that is repeated without asking has an old time.
     if (!response.isRepeated) this.time?.answered(response);
-    if (response.status < 200 || response.status > 299) throw new ApiError(what, response);
+    if (response.status < 200 || response.status > 299)
+      throw new ApiError(what, response, isWriteOfSecrets(request));
     return response;
   }
+}
+
+/** Reports whether an answer may repeat values of Secrets that were sent. */
+export function isWriteOfSecrets({ method, path }: Pick<ApiRequest, 'method' | 'path'>): boolean {
+  return method !== 'GET' && /^\/api\/v1\/(?:namespaces\/[^/]+\/)?secrets(?:\/|$)/.test(path);
 }
 
 function sentBy({ fieldManager, signal }: WriteOptions): Pick<Sent, 'query' | 'signal'> {

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { ApiError, askedDelay, classify } from '../../src/engine/api-error.js';
 import type { REFUSED_AS_FAILURE } from '../../src/engine/api-error.js';
@@ -148,6 +149,101 @@ describe('classify', () => {
     const error = classified(failure(422, 'Invalid', message, { causes }));
     expect(error).toMatchObject({ reason: 'Invalid', retry: 'onChange' });
     expect((error.cause as ApiError).showsAnother).toBe(false);
+  });
+
+  const SECRET = '(shop/web; /v1, Kind=Secret)';
+  const HOOK = 'admission webhook "no.example.com" denied the request';
+  const POLICY = `secrets "web" is forbidden: ValidatingAdmissionPolicy 'no' with binding 'no' denied request`;
+  const TYPED = `failed to create typed patch object ${SECRET}`;
+  const REST = " (the rest isn't shown, since it may hold values of the Secret)";
+  const UID = '0b1e7c3e-1c5b-4a6f-9d0e-2f3a4b5c6d7e';
+  const key = invalid('data[a b]', '"hunter2": a valid config key must consist of');
+  it.each<[response: ApiResponse, reason: string, said: string]>([
+    [
+      failure(
+        500,
+        undefined,
+        `${TYPED}: .data.password: expected string, got &value.valueUnstructured{Value:90210777}`,
+      ),
+      'Invalid',
+      `${TYPED}: .data.password: expected string${REST}`,
+    ],
+    [
+      failure(
+        500,
+        undefined,
+        `${TYPED}: errors:\n  .data.a: expected string, got hunter2\n  .x: field not declared in schema`,
+      ),
+      'Invalid',
+      `${TYPED}: .data.a: expected string, .x: field not declared in schema${REST}`,
+    ],
+    [
+      failure(500, undefined, `failed to convert new object ${SECRET}: hunter2`),
+      '',
+      `failed to convert new object ${SECRET}${REST}`,
+    ],
+    [
+      failure(422, 'Invalid', `Secret "web" is invalid: ${key.field}: ${key.message}`, { causes: [key] }),
+      'Invalid',
+      `Secret "web" is invalid: data[a b]: Invalid value${REST}`,
+    ],
+    [
+      failure(
+        422,
+        'Invalid',
+        'Secret "web" is invalid: data: Forbidden: field is immutable when `immutable` is set',
+        { causes: [IMMUTABLE[4]] },
+      ),
+      'ImmutableField',
+      `Secret "web" is invalid: data: field is immutable when \`immutable\` is set${REST}; delete the object, and it is created again`,
+    ],
+    [
+      failure(400, 'BadRequest', 'Secret in version "v1" cannot be handled as a Secret: json: hunter2'),
+      'Invalid',
+      `Secret in version "v1" cannot be handled as a Secret${REST}`,
+    ],
+    [failure(400, 'BadRequest', `${HOOK}: data is hunter2`), 'Invalid', `${HOOK}${REST}`],
+    [failure(403, 'Forbidden', `${HOOK}: hunter2`), 'Forbidden', `${HOOK}${REST}`],
+    [failure(418, undefined, `${HOOK}: hunter2`), 'Refused', `${HOOK}${REST}`],
+    [
+      failure(422, 'Invalid', `${POLICY}: hunter2`, { causes: [{ message: 'hunter2' }] }),
+      'Invalid',
+      `${POLICY}${REST}`,
+    ],
+    [
+      failure(500, 'InternalError', 'Internal error occurred: failed calling webhook "x": hunter2'),
+      '',
+      `Internal error occurred${REST}`,
+    ],
+    [
+      failure(
+        409,
+        'Conflict',
+        `Precondition failed: UID in precondition: ${UID}, UID in object meta: ${UID}`,
+      ),
+      'Conflict',
+      'Precondition failed: UID in precondition: a UID, UID in object meta: a UID',
+    ],
+    [
+      failure(
+        403,
+        'Forbidden',
+        'secrets "web" is forbidden: exceeded quota: small, requested: secrets=1, used: secrets=9, limited: secrets=9',
+      ),
+      'Forbidden',
+      'secrets "web" is forbidden: exceeded quota: small, requested: secrets=1, used: secrets=9, limited: secrets=9',
+    ],
+    [
+      failure(504, 'Timeout', 'request did not complete within requested timeout'),
+      'ServerOverloaded',
+      'request did not complete within requested timeout',
+    ],
+  ])('says of a refused Secret path and type, and no value: %j', (response, reason, said) => {
+    const answer = new ApiError('Apply', response, true);
+    const error = classify(answer, WHAT);
+    expect(error.message).toBe(`${WHAT}: ${said}`);
+    if (reason !== '') expect(error.reason).toBe(reason);
+    expect(inspect(error, { depth: 9 })).not.toMatch(/hunter2|90210777|0b1e7c3e/);
   });
 
   it.each([new TypeError('x is not a function'), new Error('a plain one'), 'a text'])(

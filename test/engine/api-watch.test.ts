@@ -102,7 +102,7 @@ describe('A watch', () => {
     expect(failure).toBeInstanceOf(WatchFailure);
     expect(failure).toMatchObject({ kind: 'unusable' });
     // The text may be a Secret's.
-    expect(String((failure as Error).message)).toMatch(/^a line of \d+ bytes is no watch event$/);
+    expect((failure as Error).message).toMatch(/^a line of \d+ bytes is no watch event$/);
     expect(events).toHaveLength(1);
   });
 });

@@ -6,7 +6,7 @@ import { canonicalJson, isMap, objectId } from '../../contract/object.js';
 import type { AnyObject, OwnerReference } from '../../contract/object.js';
 import type { ResourceType } from '../../contract/resource.js';
 import { ApiError } from '../api-error.js';
-import { Api, APPLY, JSON_PATCH, MERGE_PATCH } from '../api.js';
+import { Api, APPLY, isWriteOfSecrets, JSON_PATCH, MERGE_PATCH } from '../api.js';
 import type { JsonPatchStep } from '../api.js';
 import {
   describePath,
@@ -157,7 +157,7 @@ export class DryRun implements Transport {
   private async try(req: ApiRequest): Promise<ApiResponse> {
     const answer = await this.wire.request(req);
     if (answer.status <= 299) return answer;
-    const cause = new ApiError(`${req.method} ${req.path}`, answer);
+    const cause = new ApiError(`${req.method} ${req.path}`, answer, isWriteOfSecrets(req));
     if (!cause.dryRunUnsupported) return answer;
     throw new OperatorError({ reason: DRY_RUN_UNSUPPORTED, message: cause.message, cause });
   }
