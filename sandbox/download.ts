@@ -44,7 +44,7 @@ export class Downloads implements AsyncDisposable {
       return (this.#agent ??= new EnvHttpProxyAgent({ httpProxy, httpsProxy, noProxy }));
     } catch (cause) {
       const given = httpsProxy || httpProxy;
-      const message = `HTTP_PROXY or HTTPS_PROXY has to be a URL such as http://proxy:3128, not ${given}`;
+      const message = `HTTP_PROXY or HTTPS_PROXY has to be a URL such as http://proxy:3128, not ${given.replace(/^.*@/, '...@')}`;
       throw new Error(message, { cause });
     }
   }
@@ -262,7 +262,8 @@ async function downloadRelease(
     await rm(file);
     // It may have begun as another file.
     if (isResumed) return downloadRelease(release, downloads, folders);
-    throw new Error(`${url}: its SHA-256 sum is ${found}, and ${wanted || 'none'} is published`);
+    const { href } = withoutCredentials(url);
+    throw new Error(`${href}: its SHA-256 sum is ${found}, and ${wanted || 'none'} is published`);
   }
   const verified = `${file}.verified`;
   if (member === undefined) await rename(file, verified);

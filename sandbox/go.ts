@@ -185,7 +185,8 @@ async function downloadFromProxy(
 ): Promise<void> {
   const list = env.GOPROXY || 'https://proxy.golang.org,direct';
   const proxies = list.split(/[,|]/).filter((proxy) => /^https?:/.test(proxy));
-  const failures = proxies.length > 0 ? [] : [`GOPROXY=${list} names no proxy to download from`];
+  const failures =
+    proxies.length > 0 ? [] : [`GOPROXY=${list.replace(/[^,|]*@/g, '...@')} names no proxy to download from`];
   await using downloads = new Downloads(env);
   const progress = showProgress(() => `  downloading Go: ${downloads.progress}`, log);
   try {

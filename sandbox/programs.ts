@@ -157,7 +157,7 @@ function releaseOf(program: Program, module: string, env: NodeJS.ProcessEnv): Re
 function mirrorUrl(mirror: string): string {
   if (URL.canParse(mirror) && /^https?:/.test(mirror)) return mirror.replace(/\/$/, '');
   throw new Error(
-    `RECONSTRUCT_DOWNLOAD_MIRROR=${mirror} has to be the URL of a mirror that holds dl.k8s.io/... and github.com/..., or "off".`,
+    `RECONSTRUCT_DOWNLOAD_MIRROR=${mirror.replace(/^.*@/, '...@')} has to be the URL of a mirror that holds dl.k8s.io/... and github.com/..., or "off".`,
   );
 }
 

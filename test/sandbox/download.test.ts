@@ -98,6 +98,26 @@ describe.runIf(process.platform === 'linux')('releases', () => {
     expect(await cached()).toEqual(['etcd', 'kube-apiserver']);
   });
 
+  test('credentials of a mirror and of proxies are in no error', async () => {
+    await using mirror = await startMirror();
+    mirror.files.set(sumPath('kubectl'), Buffer.from('0'.repeat(64)));
+    const address = new URL(env.RECONSTRUCT_DOWNLOAD_MIRROR ?? '');
+    Object.assign(address, { username: 'me', password: 'hunter2' });
+    for (const [name, value, said] of [
+      ['RECONSTRUCT_DOWNLOAD_MIRROR', address.href, /its SHA-256 sum is/],
+      [
+        'RECONSTRUCT_DOWNLOAD_MIRROR',
+        'me:hunter2@mirror',
+        /RECONSTRUCT_DOWNLOAD_MIRROR=...@mirror has to be/,
+      ],
+      ['HTTPS_PROXY', 'me:hunter2@proxy', /has to be a URL/],
+    ] as const) {
+      const failure = await findPrograms(names, { env: { ...env, [name]: value }, log }).catch(String);
+      expect(failure).toMatch(said);
+      expect(failure).not.toContain('hunter2');
+    }
+  });
+
   test('of kwok, which publishes no sums, have to be those that are pinned', async () => {
     await using mirror = await Mirror.start(releasedFiles({ kwok: content('kwok') }));
     env.RECONSTRUCT_DOWNLOAD_MIRROR = mirror.url;
