@@ -458,10 +458,24 @@ function checkType(where: string, type: object, options: readonly Option[], exam
       : isKind(kind)
         ? undefined
         : `${String(kind)} is no kind, which is in PascalCase and singular`;
-  if (what === undefined) return;
+  if (what === undefined) {
+    checkScope(where, resourceType(type as ResourceTypeProps), known?.[1].split(' ').includes(kind) ?? false);
+    return;
+  }
   const near = API_VERSIONS.has(kind) ? kind : suggest(kind, KNOWN_KINDS);
   const line = near && `{ apiVersion: '${API_VERSIONS.get(near) ?? ''}', kind: '${near}' }`;
   throw misdefined(where, `${what}; write ${line ?? `${EXAMPLE} or the like`}`);
+}
+
+/** Refuses a scope that a type of Kubernetes hasn't: asked for without a namespace, objects of all would be found. */
+function checkScope(where: string, type: ResourceType, isKnown: boolean): void {
+  const name = groupKind(type);
+  const isWide = CLUSTER_SCOPED.has(name);
+  if (isKnown && !isWide && !type.namespaced)
+    throw misdefined(where, `${name} is in namespaces; leave out namespaced: false`);
+  // Of children, their owner decides what is to be done.
+  if (isWide && type.namespaced && where.includes('references'))
+    throw misdefined(where, `${name} has no namespace; add namespaced: false`);
 }
 
 /** Kubernetes' own versions are v1, v1beta1 and the like; in other groups they may be called anything. */

@@ -4,7 +4,7 @@ import { OperatorError } from './error.js';
 import type { KnownType, Wire } from './kubernetes-types.js';
 import { isLabel } from './label-selector.js';
 import { LAST_APPLIED_ANNOTATION } from './names.js';
-import { canonicalJson, contentHash, deepFreeze, describeRef, groupOf, isMap } from './object.js';
+import { canonicalJson, contentHash, deepFreeze, describeRef, groupOf, isMap, refOf } from './object.js';
 import type { AnyObject, CustomResource, ObjectMeta } from './object.js';
 import { keepIdentity, unreadableFor } from './projections.js';
 import { groupKind, resourceType } from './resource.js';
@@ -182,6 +182,12 @@ export class KindReferences {
     }
     const objects = look(lookup, wanted === undefined ? { labels: labels ?? {} } : { name: wanted });
     if (!objects) return 'unknown';
+    const elsewhere = objects.find((object) => object.metadata.namespace !== namespace);
+    if (elsewhere)
+      throw new OperatorError({
+        reason: 'ReferenceNotPermitted',
+        message: `${what}, and ${describeRef(refOf(elsewhere))} was found, which is in a namespace: leave namespaced: false out of the reference`,
+      });
     if (wanted === undefined) return objects.map(shown);
     if (objects[0]) return shown(objects[0]);
     if (props.optional) return undefined;

@@ -125,6 +125,18 @@ describe('defineKind', () => {
       { references: { tls: { ...A_SECRET, selector: 'a' } } },
     ],
     [
+      'references.tls: Secret is in namespaces; leave out namespaced: false',
+      { references: { tls: { ...A_SECRET, name: () => 'a', namespaced: false } } },
+    ],
+    [
+      'references.node: Node has no namespace; add namespaced: false',
+      { references: { node: { apiVersion: 'v1', kind: 'Node', name: () => 'a' } } },
+    ],
+    [
+      'children[0]: ConfigMap is in namespaces; leave out namespaced: false',
+      { children: [{ apiVersion: 'v1', kind: 'ConfigMap', namespaced: false }] },
+    ],
+    [
       'references.map: data is for Secrets; leave it out',
       { references: { map: { apiVersion: 'v1', kind: 'ConfigMap', name: () => 'a', data: true } } },
     ],

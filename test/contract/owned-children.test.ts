@@ -386,6 +386,7 @@ describe('OwnedChildren, status', () => {
       const given = {
         [name]: throws as never,
         children: [secret],
+        render: () => [secret],
         kind: { children: [SECRET], formerChildren: [] },
       };
       const plan = planned(given);

@@ -84,6 +84,15 @@ it.each<[what: string, props: Partial<ReferenceProps<never>>, message: string]>(
   expect(found.message).toContain(message);
 });
 
+it('what is found in a namespace is refused, where the type is declared without', () => {
+  const props = { apiVersion: 'x.io/v1', kind: 'Key', namespaced: false, name: () => 'db' } as const;
+  const references = new KindReferences(WIDGET, { db: props });
+  const find = () => ({ objects: [{ ...props, metadata: { namespace: 'other', name: 'db' } }] });
+  expect(() => references.resolve(cr('web'), find as never)).toThrow(
+    'Widget shop/web refers to Key db (references.db), and Key other/db was found, which is in a namespace: leave namespaced: false out of the reference',
+  );
+});
+
 it('an empty name is none', () => {
   expect(resolved({ ...secret, name: () => '' }, cr('web'))).toEqual({ asked: [], message: '' });
 });
