@@ -186,7 +186,9 @@ async function downloadFromProxy(
   const list = env.GOPROXY || 'https://proxy.golang.org,direct';
   const proxies = list.split(/[,|]/).filter((proxy) => /^https?:/.test(proxy));
   const failures =
-    proxies.length > 0 ? [] : [`GOPROXY=${list.replace(/[^,|]*@/g, '...@')} names no proxy to download from`];
+    proxies.length > 0
+      ? []
+      : [`GOPROXY=${list.includes('@') ? '...' : list} names no proxy to download from`];
   await using downloads = new Downloads(env);
   const progress = showProgress(() => `  downloading Go: ${downloads.progress}`, log);
   try {
