@@ -1,7 +1,7 @@
 import type { ChangeSet } from './change.js';
 import type { EventProps, Watch } from './controller.js';
 import { childLabels, GENERATED_ANNOTATION, ROTATE_ANNOTATION, selectorLabels } from './names.js';
-import { contentHash, controllerOf, objectKey } from './object.js';
+import { controllerOf, objectKey, secretChecksum, UNKNOWN_CHECKSUM } from './object.js';
 import type { AnyObject, CustomResource } from './object.js';
 import { keepStatus } from './projections.js';
 import { resourceType } from './resource.js';
@@ -26,7 +26,10 @@ export interface Generated<Name extends string = string> {
   readonly secretName: string;
   /** By name what `secretKeyRef` takes. */
   readonly keys: { readonly [Key in Name]: { readonly name: string; readonly key: Key } };
-  /** Hash of the values, for `checksumAnnotations({ generated })`; without a cluster, or before they are made, `unknown`. */
+  /**
+   * Hash of the values, keyed by the UID of their Secret, for `checksumAnnotations({ generated })`; without a cluster, or before they
+   * are made, `unknown-without-a-cluster`.
+   */
   readonly checksum: string;
 }
 
@@ -84,7 +87,11 @@ export class KindGenerated {
       const kept = keepOthers(object);
       if (!kept || !object.metadata.name.endsWith(this.suffix)) return kept;
       const { type, data } = object as { readonly type?: unknown; readonly data?: object };
-      return { ...kept, keys: Object.keys(data ?? {}), checksum: contentHash({ type, data }) };
+      return {
+        ...kept,
+        keys: Object.keys(data ?? {}),
+        checksum: secretChecksum(object.metadata, { type, data }),
+      };
     };
     // An owner may be set by those alone who may delete the object.
     return { ...of, keep, writes: ['create', 'patch', 'delete'] };
@@ -111,7 +118,7 @@ export class KindGenerated {
   propsOf({ metadata }: CustomResource, known?: AnyObject): Generated {
     const name = metadata.name + this.suffix;
     const keys = Object.keys(this.values).map((key) => [key, { name, key }] as const);
-    const { checksum = 'unknown' } = (known ?? {}) as Partial<KeptSecret>;
+    const { checksum = UNKNOWN_CHECKSUM } = (known ?? {}) as Partial<KeptSecret>;
     return { secretName: name, keys: Object.fromEntries(keys), checksum };
   }
 

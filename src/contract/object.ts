@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { createHmac, hash } from 'node:crypto';
 import { OperatorError } from './error.js';
 
 /**
@@ -185,6 +185,32 @@ export function contentHash(object: object): string {
     hashes.set(object, known);
   }
   return known;
+}
+
+/** Checksum of a Secret without a UID: that of a file, which no cluster has. */
+export const UNKNOWN_CHECKSUM = 'unknown-without-a-cluster';
+
+/** Matches checksums that are made of Secrets: those of equal Secrets differ, so comparisons leave them out. */
+export const SECRET_CHECKSUM = /\b(?:keyed-[0-9a-f]{32}|unknown-without-a-cluster)\b/g;
+
+/**
+ * Returns the checksum of what a Secret holds, keyed by its UID: random, and unknown to those who can't read the Secret, so that
+ * they can't try out values.
+ */
+export function secretChecksum({ uid }: Pick<ObjectMeta, 'uid'>, content: object): string {
+  if (uid === undefined) return UNKNOWN_CHECKSUM;
+  return keyed(createHmac('sha256', uid).update(canonicalJson(content)).digest('hex'));
+}
+
+/** Returns a checksum over contents, of which those of Secrets are given as their checksums. */
+export function checksumOver(contents: readonly unknown[]): string {
+  if (contents.includes(UNKNOWN_CHECKSUM)) return UNKNOWN_CHECKSUM;
+  const plain = contentHash({ contents: canonicalJson(contents) });
+  return contents.some((one) => typeof one === 'string' && one.startsWith('keyed-')) ? keyed(plain) : plain;
+}
+
+function keyed(digest: string): string {
+  return `keyed-${digest.slice(0, 32)}`;
 }
 
 /** Freezes what is shared, with all that is in it, and returns it. */

@@ -4,7 +4,7 @@ import { OperatorError } from './error.js';
 import type { KnownType, Wire } from './kubernetes-types.js';
 import { isLabel } from './label-selector.js';
 import { LAST_APPLIED_ANNOTATION } from './names.js';
-import { canonicalJson, contentHash, deepFreeze, describeRef, groupOf, isMap, refOf } from './object.js';
+import { checksumOver, deepFreeze, describeRef, groupOf, isMap, refOf, secretChecksum } from './object.js';
 import type { AnyObject, CustomResource, ObjectMeta } from './object.js';
 import { keepIdentity, unreadableFor } from './projections.js';
 import { groupKind, resourceType } from './resource.js';
@@ -74,7 +74,7 @@ type FieldsOf<Known> = [Known] extends [never]
 
 type SecretOf<Props> = Referenced & {
   readonly type?: string;
-  /** Hash of its type and data. */
+  /** Hash of its type and data, keyed by its UID; without a cluster, `unknown-without-a-cluster`. */
   readonly checksum: string;
 } & (Props extends { readonly data: true } ? { readonly data?: Readonly<Record<string, string>> } : unknown);
 
@@ -274,7 +274,7 @@ function secretKeeper(keepsData: boolean): Lookup['keep'] {
     // Tools keep a copy of all data in annotations.
     const { annotations, ...others } = metadata;
     const kept = keepsData ? { metadata, data } : { metadata: others };
-    return { ...rest, ...kept, type, checksum: contentHash({ type, data }) };
+    return { ...rest, ...kept, type, checksum: secretChecksum(metadata, { type, data }) };
   };
 }
 
@@ -294,7 +294,7 @@ const CHECKSUM_OF =
 
 /**
  * Returns annotations for a Pod template with a checksum of each referenced object: its Pods are replaced when one of them
- * changes. Of a Secret, type and data count, of another object its name and all but metadata and status.
+ * changes. Of a Secret, type, data and UID count, of another object its name and all but metadata and status.
  * @param references of the props, or some of them; and `generated`, as the props have it
  */
 export function checksumAnnotations(
@@ -316,5 +316,5 @@ function checksumOf(name: string, value: unknown): string {
     const { status: _, metadata, ...content } = object as AnyObject;
     return { ...content, name: metadata.name };
   });
-  return contentHash({ contents: canonicalJson(contents) });
+  return checksumOver(contents);
 }

@@ -8,7 +8,7 @@ import { differences as deepDifferences, inAnotherWorld } from '../contract/dete
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { Generated } from '../contract/generated.js';
 import type { Kind, Rendered } from '../contract/kind.js';
-import { isMap, objectId } from '../contract/object.js';
+import { isMap, objectId, SECRET_CHECKSUM } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { judge, KnownKinds, readCustomResources } from '../synth/custom-resource.js';
 import { applyDefaults } from '../synth/defaults.js';
@@ -300,8 +300,11 @@ export function digestsOf(
   return [...new Set(found)];
 }
 
-/** Replaces each digest by the same word, the longest first: one may be the begin of another. */
+/** Replaces each checksum of a Secret and each digest by the same word, the longest first: one may be the begin of another. */
 export function withoutDigests(text: string, digests: readonly string[]): string {
   const longestFirst = digests.toSorted((a, b) => b.length - a.length);
-  return longestFirst.reduce((left, digest) => left.replaceAll(digest, '<digest>'), text);
+  return longestFirst.reduce(
+    (left, digest) => left.replaceAll(digest, '<digest>'),
+    text.replaceAll(SECRET_CHECKSUM, '<digest>'),
+  );
 }

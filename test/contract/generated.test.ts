@@ -114,7 +114,7 @@ describe('generated values', () => {
         keys: { password: { name: 'web-widget-generated', key: 'password' } },
       },
     });
-    expect(first.generated.checksum).toMatch(/^[0-9a-f]{32}$/);
+    expect(first.generated.checksum).toMatch(/^keyed-[0-9a-f]{32}$/);
     expect(second.generated.checksum).not.toBe(first.generated.checksum);
   });
 

@@ -10,6 +10,7 @@ import { checksumAnnotations, KindReferences } from '../../src/contract/referenc
 import type { ReferenceProps } from '../../src/contract/references.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { controllerRender, render } from '../../src/synth/render.js';
+import { withoutDigests } from '../../src/testing/render.js';
 
 const WIDGET = resourceType({ apiVersion: 'demo.io/v1', kind: 'Widget' });
 type Spec = Readonly<Record<string, string>>;
@@ -106,6 +107,31 @@ it('nothing of a Secret but its checksum is kept, unless its data is asked for',
   };
   expect(kept(true)).toContain('c2VjcmV0');
   expect(kept(false)).not.toContain('c2VjcmV0');
+});
+
+it('the checksum of a Secret follows its content and its UID, and no one without that can compute it', () => {
+  const props = { apiVersion: 'v1', kind: 'Secret', name: () => 'db' } as const;
+  const of = (password: string, uid?: string, namespace = 'shop') => {
+    const metadata = { name: 'db', namespace, ...(uid !== undefined && { uid }) };
+    const kept = new KindReferences(WIDGET, { db: props }).lookups[0]!.keep({
+      ...props,
+      metadata,
+      data: { password },
+    });
+    const annotations = checksumAnnotations({ db: kept });
+    return { annotations, both: [kept.checksum, annotations['checksum/db']] };
+  };
+  const [one] = [of('a', 'u')];
+  expect(one.both.map(String)).toEqual([
+    expect.stringMatching(/^keyed-[0-9a-f]{32}$/),
+    expect.stringMatching(/^keyed-[0-9a-f]{32}$/),
+  ]);
+  expect(of('a', 'u', 'other')).toEqual(one);
+  for (const other of [of('b', 'u'), of('a', 'v')]) expect(other.annotations).not.toEqual(one.annotations);
+  expect(of('a').both).toEqual(['unknown-without-a-cluster', 'unknown-without-a-cluster']);
+  expect(withoutDigests(JSON.stringify([one, of('a')]), [])).not.toMatch(/keyed|unknown/);
+  const plain = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } };
+  expect(checksumAnnotations({ plain })['checksum/plain']).toMatch(/^[0-9a-f]{32}$/);
 });
 
 it('a construct cannot change what others refer to as well', () => {

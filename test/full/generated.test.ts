@@ -81,7 +81,7 @@ test('a password is made once, before what uses it, and outlives edits, drift, b
   const { metadata } = await cluster.get(place('once'));
   expect(metadata.ownerReferences).toMatchObject([{ uid: cr.metadata.uid, controller: true }]);
   const { checksum } = await pods('once');
-  expect(checksum).toMatch(/^[0-9a-f]{32}$/);
+  expect(checksum).toMatch(/^keyed-[0-9a-f]{32}$/);
   // Made with its checksum, so its Pods weren't replaced.
   expect(await pods('once')).toMatchObject({ generation: 1 });
 

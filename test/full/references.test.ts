@@ -67,7 +67,7 @@ test('a missing required reference stalls, without a retry, until it is there; a
   await put(secrets, 'web-tls', secret('one'));
   await sites.ready('web');
   const first = await checksum('web');
-  expect(first).toMatch(/^[0-9a-f]{32}$/);
+  expect(first).toMatch(/^keyed-[0-9a-f]{32}$/);
   expect(await rendered('web')).toEqual({
     ...{ color: 'none', backends: '', secret: 'apiVersion,checksum,kind,metadata,type' },
   });

@@ -150,7 +150,10 @@ test('of a sound kind with generated values and references, nothing is reported'
   const report = await sweep(referring, [{ apiVersion, kind, metadata: { name: 'sample' }, spec: {} }], {
     ...{ sandbox, checks: ['kills'], seed: 7 },
     surroundings: ({ namespace }) => ({
-      objects: [{ ...settings, metadata: { ...settings.metadata, namespace } }],
+      objects: [settings, { ...settings, kind: 'Secret', metadata: { name: 'tls' } }].map((object) => ({
+        ...object,
+        metadata: { ...object.metadata, namespace },
+      })),
     }),
   });
 
