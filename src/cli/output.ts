@@ -7,6 +7,8 @@ import type { FolderChanges } from '../synth/folder.js';
 export async function print(text: string): Promise<void> {
   await new Promise<void>((done, fail) => {
     const finish = (error?: Error | null): void => {
+      // The event of an error comes after its callback, and has to find a listener.
+      if (!error) process.stdout.off('error', finish);
       if (error && (error as NodeJS.ErrnoException).code !== 'EPIPE') fail(error);
       else done();
     };

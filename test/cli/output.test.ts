@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { textOf as diffText } from '../../src/cli/diff/text.js';
-import { plain, plainAll, showProgress } from '../../src/cli/output.js';
+import { plain, plainAll, print, showProgress } from '../../src/cli/output.js';
 import { textOf as statusText, watchText } from '../../src/cli/tree/text.js';
 import type { StatusDocument } from '../../src/cli/tree/model.js';
 import { OperatorError } from '../../src/contract/error.js';
@@ -96,4 +96,11 @@ test('progress is shown on a terminal once it takes more than two seconds, at mo
   };
   expect(shownOn(false)).toBe('');
   expect(shownOn(true)).toBe('\r2,000 of 10,000 compared\u001b[K\r2,500 compared\u001b[K\r\u001b[K');
+});
+
+test('lines that are printed leave no listener behind', async () => {
+  const listeners = (): number => process.stdout.listenerCount('error');
+  const before = listeners();
+  for (let n = 0; n < 12; n++) await print('');
+  expect(listeners()).toBe(before);
 });
