@@ -13,7 +13,7 @@ const OWN = fileURLToPath(new URL('..', import.meta.url));
  * @returns nothing where there is no such place
  */
 export function originOf(error: unknown, own = OWN): string | undefined {
-  for (let at = error; at instanceof Error; at = at.cause) {
+  for (const at of chainOf(error)) {
     const [first] = placesOf(at).filter(({ file }) => file.startsWith(own) || isAuthors(file));
     if (first && !first.file.startsWith(own)) return shown(first);
   }
@@ -48,13 +48,24 @@ export function readsSecrets(read: readonly unknown[]): boolean {
     );
 }
 
+/** Returns an error and its causes; a cause that leads back ends them. */
+function chainOf(error: unknown): Error[] {
+  const chain = new Set<Error>();
+  for (let at = error; at instanceof Error && !chain.has(at); at = at.cause) chain.add(at);
+  return [...chain];
+}
+
 function withoutText(error: unknown): unknown {
   if (error === undefined) return undefined;
   if (!(error instanceof Error)) return new Error(withheld(`a ${typeof error}`));
+  return chainOf(error).reduceRight<Error | undefined>((cause, at) => cleaned(at, cause), undefined);
+}
+
+function cleaned(error: Error, cause: Error | undefined): Error {
   const { constructor, message, stack = '' } = error;
   const props = {
     message: withheld(error instanceof OperatorError ? error.reason : constructor.name),
-    ...(error.cause instanceof Error && { cause: withoutText(error.cause) }),
+    ...(cause && { cause }),
   };
   const clean =
     error instanceof OperatorError

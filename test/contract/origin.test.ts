@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
-import { describeThrown, markedOrigin, originOf } from '../../src/contract/origin.js';
+import { describeThrown, markedOrigin, originOf, thrownReading } from '../../src/contract/origin.js';
 import { folderWith } from '../synth/fixtures.js';
 
 function withStack(...frames: string[]): Error {
@@ -45,6 +45,13 @@ test('the cause tells, where the error itself does not', () => {
   const cause = withStack('new W (file:///p/w.mjs:2:3)');
   const error = Object.assign(withStack(`render (${own}:1:1)`), { cause });
   expect(originOf(error)).toBe('/p/w.mjs:2:3');
+});
+
+test('a cause that leads back to the error ends the search', () => {
+  const error = withStack(`render (${own}:1:1)`);
+  error.cause = Object.assign(withStack(`render (${own}:2:1)`), { cause: error });
+  expect(originOf(error)).toBeUndefined();
+  expect(String(thrownReading([{ kind: 'Secret', data: {} }], error))).toContain('whose text is not shown');
 });
 
 test('a real error is placed, below the working directory by its relative path', async () => {

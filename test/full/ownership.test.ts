@@ -80,23 +80,23 @@ test('what has the reference of a custom resource, and was not applied for it, i
   ]);
 });
 
-test.for(['foregroundDeletion', 'orphan'])(
-  'a child with the finalizer %s is pruned',
-  async (finalizer, { expect }) => {
-    const { subject: bundles, start } = await operated(await loadBundle(), 'operator-94');
-    await using _ = await start();
-    await bundles.create('held', { objects: [configMap('held', { a: '1' }), configMap('kept', {})] });
-    await bundles.ready('held');
-    await cluster.merge(bundles.childPlace(configMaps, 'held'), { metadata: { finalizers: [finalizer] } });
+test.for([
+  { finalizer: 'foregroundDeletion', user: 'operator-94' },
+  { finalizer: 'orphan', user: 'operator-95' },
+])('a child with the finalizer $finalizer is pruned', async ({ finalizer, user }) => {
+  const { subject: bundles, start } = await operated(await loadBundle(), user);
+  await start();
+  await bundles.create('held', { objects: [configMap('held', { a: '1' }), configMap('kept', {})] });
+  await bundles.ready('held');
+  await cluster.merge(bundles.childPlace(configMaps, 'held'), { metadata: { finalizers: [finalizer] } });
 
-    await bundles.edit('held', { objects: [configMap('kept', {})] });
+  await bundles.edit('held', { objects: [configMap('kept', {})] });
 
-    await bundles.ready('held');
-    await eventually(async () => {
-      expect(await cluster.find(bundles.childPlace(configMaps, 'held'))).toBeUndefined();
-    });
-  },
-);
+  await bundles.ready('held');
+  await eventually(async () => {
+    expect(await cluster.find(bundles.childPlace(configMaps, 'held'))).toBeUndefined();
+  });
+});
 
 test('a planted Deployment that is available says nothing of an AppService whose own has no pod', async () => {
   const { subject: apps, start } = await operated({ kind: appService }, 'operator-89');
