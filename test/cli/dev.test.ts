@@ -78,6 +78,20 @@ test.each([
     },
     undefined,
   ],
+  [
+    'a correction of drift, with fields and writers',
+    {
+      ...{ level: 'warn', controller: 'note', kind: 'Note', namespace: 'a', name: 'b' },
+      ...{ msg: 'ConfigMap a/b corrected', child: 'ConfigMap', action: 'corrected' },
+      ...{ managers: ['kubectl-patch'], fields: ['.data.text', '.data.more'] },
+    },
+    ['Note a/b: ConfigMap a/b corrected: .data.text, .data.more changed by kubectl-patch', 'warning'],
+  ],
+  [
+    'drift whose writer was not seen',
+    { level: 'warn', msg: 'ConfigMap a/b drifted', action: 'drifted', managers: [], fields: [] },
+    ['ConfigMap a/b drifted: fields changed by another writer', 'warning'],
+  ],
   ['an error', { level: 'error', err: { message: 'boo', stack: 'boo at' } }, ['Said: boo', 'error']],
 ])('of the output of a controller: %s', (_, entry, line) => {
   const text = typeof entry === 'string' ? entry : JSON.stringify({ level: 'info', msg: 'Said', ...entry });

@@ -278,6 +278,13 @@ export function readLogLine(line: string): ControllerLine | string | undefined {
   if (isWarning && kind !== undefined && cause !== '') return undefined;
   const key = typeof name === 'string' ? objectKey(namespace as string | undefined, name) : '';
   const subject = [kind ?? controller, key].filter(Boolean).join(' ');
-  const texts = [subject, msg, msg.includes(cause) ? '' : cause].filter(Boolean);
+  const texts = [subject, msg, msg.includes(cause) ? '' : cause, driftIn(entry)].filter(Boolean);
   return [texts.join(': '), isWarning ? 'warning' : 'error'];
+}
+
+/** Returns the fields that another writer has changed, and the writer, as the log of a correction names them. */
+function driftIn({ action, fields, managers }: Readonly<Record<string, unknown>>): string {
+  if (action !== 'corrected' && action !== 'drifted') return '';
+  const [which, who] = [fields, managers].map((names) => (Array.isArray(names) ? names.join(', ') : ''));
+  return `${which || 'fields'} changed by ${who || 'another writer'}`;
 }
