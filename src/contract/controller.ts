@@ -134,8 +134,8 @@ export interface Query {
 
 /** Answer to a query. */
 export type Found =
-  /** As kept, by name. */
-  | { readonly objects: readonly AnyObject[] }
+  /** As kept, by name; `why` is the reason where there are none, if it is known. */
+  | { readonly objects: readonly AnyObject[]; readonly why?: string; readonly isTooMuch?: never }
   /** It isn't known yet, or is more than is kept; `why` is the last failure to find out. */
   | { readonly objects?: undefined; readonly why?: string; readonly isTooMuch?: boolean };
 

@@ -158,11 +158,13 @@ export class KindReferences {
         reason: 'ReferenceNotFound',
         message: `${what}, which can't be: ${mistake}; change the reference`,
       });
+    let why: string | undefined;
     const look = (at: Lookup, query: Query): readonly AnyObject[] | undefined => {
       const answer = find(at, { ...query, ...(namespace !== undefined && { namespace }) });
       const unreadable = answer.objects?.map(unreadableFor).find(Boolean);
       if (unreadable) throw unreadable;
-      if (answer.objects || answer.why === undefined) return answer.objects;
+      why = answer.why;
+      if (answer.objects || why === undefined) return answer.objects;
       if (answer.isTooMuch)
         throw new OperatorError({
           reason: 'ReferenceTooLarge',
@@ -196,7 +198,7 @@ export class KindReferences {
       : 'create it, or change the reference';
     throw new OperatorError({
       reason: 'ReferenceNotFound',
-      message: `${what}, which isn't there: ${remedy}`,
+      message: `${what}, which isn't there${why === undefined ? '' : `, but ${why}`}: ${remedy}`,
     });
   }
 }

@@ -67,6 +67,13 @@ function findAmong(objects: readonly AnyObject[]): Find {
     });
     // The first of those that are given twice.
     const distinct = new Map(placed.reverse().map((object) => [objectId(object), object]));
-    return { objects: byName([...distinct.values()]) };
+    const named = objects.filter(
+      (object) => groupKind(object) === groupKind(type) && object.metadata.name === name,
+    );
+    const elsewhere = [...new Set(named.flatMap((object) => object.metadata.namespace ?? []))].sort();
+    return {
+      objects: byName([...distinct.values()]),
+      ...(elsewhere.length > 0 && { why: `one of this name is given in the namespace ${elsewhere.join(', ')}` }),
+    };
   };
 }

@@ -83,6 +83,10 @@ test('synth reads them from files, and says which one is missing and how to give
   await expect(synth(options)).rejects.toThrow(
     "Site shop/web refers to Secret shop/tls (references.tls), which isn't there: without a cluster, give it by --references, by { references } of render(), or by surroundings of the sweep",
   );
+  const elsewhere = [secret({ metadata: { name: 'tls', namespace: 'other' } })] as never;
+  await expect(synth({ ...options, references: elsewhere })).rejects.toThrow(
+    "Site shop/web refers to Secret shop/tls (references.tls), which isn't there, but one of this name is given in the namespace other: without a cluster,",
+  );
   await expect(readReferences([`${folder}/wrong.yaml`], false)).rejects.toThrow(
     'wrong.yaml: document 1, line 1: no object; give apiVersion, kind and metadata.name',
   );
