@@ -112,3 +112,16 @@ test('a field below one that is called as a keyword is no less lost', async () =
     `${of} spec.not.oldField would be dropped from 1 of 1 Book object: shop/a`,
   ]);
 });
+
+test('a field with a default is renamed in two releases, the first of which has no default', async () => {
+  const withDefault = definition({ v1: { host: { ...text, default: 'localhost' } } });
+  const both = definition({ v1: { host: text, hostname: text } });
+  const renamed = definition({ v1: { hostname: { ...text, default: 'localhost' } } });
+  const before = [book('a', { host: 'localhost' }), book('b', { host: 'web' })];
+  const moved = [book('a', { hostname: 'localhost' }), book('b', { hostname: 'web' })];
+  expect(await refusal({ present: withDefault, next: both }, before)).toBeUndefined();
+  expect(await refusal({ present: both, next: renamed }, before)).toEqual([
+    `${of} spec.host would be dropped from 2 of 2 Book objects: shop/a, shop/b`,
+  ]);
+  expect(await refusal({ present: both, next: renamed }, moved)).toBeUndefined();
+});
