@@ -73,7 +73,9 @@ function findAmong(objects: readonly AnyObject[]): Find {
     const elsewhere = [...new Set(named.flatMap((object) => object.metadata.namespace ?? []))].sort();
     return {
       objects: byName([...distinct.values()]),
-      ...(elsewhere.length > 0 && { why: `one of this name is given in the namespace ${elsewhere.join(', ')}` }),
+      ...(elsewhere.length > 0 && {
+        why: `one of this name is given in the namespace ${elsewhere.join(', ')}`,
+      }),
     };
   };
 }
