@@ -1,7 +1,16 @@
 import type { ChangeSet } from './change.js';
 import type { EventProps, Watch } from './controller.js';
+import { OperatorError } from './error.js';
 import { childLabels, GENERATED_ANNOTATION, ROTATE_ANNOTATION, selectorLabels } from './names.js';
-import { controllerOf, objectKey, secretChecksum, UNKNOWN_CHECKSUM } from './object.js';
+import {
+  contentHash,
+  controllerOf,
+  describeRef,
+  objectKey,
+  refOf,
+  secretChecksum,
+  UNKNOWN_CHECKSUM,
+} from './object.js';
 import type { AnyObject, CustomResource } from './object.js';
 import { keepStatus } from './projections.js';
 import { resourceType } from './resource.js';
@@ -61,7 +70,12 @@ export function isGenerated({ kind, metadata }: AnyObject): boolean {
 }
 
 /** A Secret as it is kept: without its values. */
-type KeptSecret = AnyObject & { readonly keys?: readonly string[]; readonly checksum?: string };
+type KeptSecret = AnyObject & {
+  readonly keys?: readonly string[];
+  /** Those of the keys that have an empty value. @default - none */
+  readonly empty?: readonly string[];
+  readonly checksum?: string;
+};
 
 /** What is generated for the custom resources of one kind. */
 export class KindGenerated {
@@ -87,9 +101,11 @@ export class KindGenerated {
       const kept = keepOthers(object);
       if (!kept || !object.metadata.name.endsWith(this.suffix)) return kept;
       const { type, data } = object as { readonly type?: unknown; readonly data?: object };
+      const empty = Object.entries(data ?? {}).flatMap(([key, value]) => (value ? [] : [key]));
       return {
         ...kept,
         keys: Object.keys(data ?? {}),
+        ...(empty.length > 0 && { empty }),
         checksum: secretChecksum(object.metadata, { type, data }),
       };
     };
@@ -109,7 +125,7 @@ export class KindGenerated {
       metadata: {
         ...{ name: name + this.suffix, ...(namespace && { namespace }) },
         labels: childLabels(this.owner, name),
-        annotations: { [GENERATED_ANNOTATION]: annotations?.[ROTATE_ANNOTATION] ?? '' },
+        annotations: { [GENERATED_ANNOTATION]: rotationRecord(annotations?.[ROTATE_ANNOTATION] ?? '') },
       },
     };
   }
@@ -120,6 +136,15 @@ export class KindGenerated {
     const keys = Object.keys(this.values).map((key) => [key, { name, key }] as const);
     const { checksum = UNKNOWN_CHECKSUM } = (known ?? {}) as Partial<KeptSecret>;
     return { secretName: name, keys: Object.fromEntries(keys), checksum };
+  }
+
+  /** @throws OperatorError `EmptyValue` where a value is there and empty: no Pod is to start with an empty password */
+  requireFilled(known: AnyObject | undefined): void {
+    const { empty = [] } = (known ?? {}) as Partial<KeptSecret>;
+    const key = empty.find((one) => Object.hasOwn(this.values, one));
+    if (known === undefined || key === undefined) return;
+    const message = `${describeRef(refOf(known))}: the value of ${key} is empty; set it, or remove the key to have a new value made`;
+    throw new OperatorError({ reason: 'EmptyValue', message });
   }
 
   /** Returns the values to be made, where any are missing, or the annotation asks for all of them again. */
@@ -150,10 +175,38 @@ export class KindGenerated {
   }
 }
 
+/** Maximum number of earlier rotations that a Secret remembers. */
+const MAX_ROTATIONS = 50;
+
+/** Returns the value of `generated` for a rotation: its text, and below it hashes of those before, the latest first. */
+export function rotationRecord(token: string, before = ''): string {
+  const [last = '', ...earlier] = before.split('\n');
+  const all = last === '' ? earlier : [tokenHash(last), ...earlier];
+  return [onOneLine(token), ...all.slice(0, MAX_ROTATIONS)].join('\n');
+}
+
+/** Returns the text of the rotation that values were made for. @param made the value of `generated` */
+export function rotationOf(made: string): string {
+  return made.split('\n', 1)[0] ?? '';
+}
+
 /**
  * Reports whether values are those that a rotation has asked for. Without a token, they are; so are those of a Secret that was
- * adopted, until the next token.
+ * adopted, until the next token. A token that was followed before, as where a revert brings it back, asks for nothing.
  */
 export function isMadeFor(token: string | undefined, made: string | undefined): boolean {
-  return made !== undefined && (!token || token === made);
+  if (made === undefined) return false;
+  if (!token || rotationOf(made) === onOneLine(token)) return true;
+  return made
+    .split('\n')
+    .slice(1)
+    .includes(tokenHash(onOneLine(token)));
+}
+
+function onOneLine(token: string): string {
+  return token.replaceAll('\n', ' ');
+}
+
+function tokenHash(token: string): string {
+  return contentHash([token]).slice(0, 16);
 }

@@ -55,7 +55,7 @@ export const DRIFT_ANNOTATION = 'reconstruct.kosmos.io/drift';
 /** On a custom resource: any text; another one than before has all its generated values replaced, once. */
 export const ROTATE_ANNOTATION = 'reconstruct.kosmos.io/rotate';
 
-/** On the Secret with generated values: the text of the rotation that they were made for, empty before the first. */
+/** On the Secret with generated values: the text of the rotation that they were made for, empty before the first, and hashes of earlier ones. */
 export const GENERATED_ANNOTATION = 'reconstruct.kosmos.io/generated';
 
 /** The annotations of this project that have a fixed name. */

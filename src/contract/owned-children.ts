@@ -200,6 +200,7 @@ export class OwnedChildren implements Controller {
       const found = references?.resolve(cr, (...query) => reader.find(...query));
       if (references && !found) return undefined;
       requireReadable([cr]);
+      generated?.requireFilled(secret);
       const inputs = (found ?? generated) && {
         ...(found && { references: found }),
         ...(generated && { generated: generated.propsOf(cr, secret) }),

@@ -3,7 +3,7 @@ import { controllerOf, describeRef, isMap, keyOf, objectId, refOf } from '../con
 import type { Change, Drift, FieldConflict } from '../contract/change.js';
 import type { ApplyStep, DriftMode } from '../contract/controller.js';
 import { messageOf, OperatorError } from '../contract/error.js';
-import { isMadeFor, makeValue } from '../contract/generated.js';
+import { isMadeFor, makeValue, rotationRecord } from '../contract/generated.js';
 import type { GeneratedValues } from '../contract/generated.js';
 import { ADOPT_BY_ANNOTATION, GENERATED_ANNOTATION, hashOf } from '../contract/names.js';
 import type { AnyObject, ObjectRef } from '../contract/object.js';
@@ -625,7 +625,7 @@ function lacking(
   const annotations = {
     ...intent.metadata.annotations,
     ...(isHandedOver(live, step.owner) && { [ADOPT_BY_ANNOTATION]: null }),
-    [GENERATED_ANNOTATION]: wanted || (was ?? ''),
+    [GENERATED_ANNOTATION]: isRotation ? rotationRecord(wanted ?? '', was) : (was ?? wanted ?? ''),
   };
   const changes = { labels: intent.metadata.labels, annotations, ownerReferences: owners };
   // Refused with a conflict where it has changed since.

@@ -8,7 +8,7 @@ import {
   recordOf,
   ROTATE_ANNOTATION,
 } from '../contract/names.js';
-import { isGenerated } from '../contract/generated.js';
+import { isGenerated, rotationOf } from '../contract/generated.js';
 import type { RenderedKind } from '../contract/kind.js';
 import { contentHash, controllerOf, describeRef, objectId, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
@@ -205,7 +205,8 @@ export async function values(stand: Stand): Promise<Outcome> {
   const failures = await follows(stand, [changes], async (trial) => {
     const { annotations } = (await trial.get()).metadata;
     const made = (await secretOf(trial)).metadata.annotations?.[GENERATED_ANNOTATION];
-    if (made !== annotations?.[ROTATE_ANNOTATION]) throw new Error('a rotation replaces no value');
+    if (rotationOf(made ?? '') !== annotations?.[ROTATE_ANNOTATION])
+      throw new Error('a rotation replaces no value');
   });
   return { tried: `2 rotations, and the Secret deleted, ${DISTURBED}`, failures };
 }

@@ -130,6 +130,13 @@ describe('generated values', () => {
     expect(planned(cr(), live(), { formerChildren: [secretType] }).plan.delete).toEqual([]);
   });
 
+  it('stall where one is empty, and nothing is made or applied', () => {
+    const { plan } = planned(cr(), live('', { password: '', key: 'b' }));
+    expect(plan).toMatchObject({ apply: [], delete: [], error: { reason: 'EmptyValue', retry: 'onChange' } });
+    expect(plan.error?.message).toContain('Secret shop/web-widget-generated: the value of password is empty');
+    expect(planned(cr(), live('', { password: 'a', key: 'b', old: '' })).plan.error).toBeUndefined();
+  });
+
   it('are announced by what was made', () => {
     const note = (secret?: AnyObject, annotations = {}, action: 'created' | 'configured' = 'configured') => {
       const { plan } = planned(cr(annotations), secret);

@@ -75,6 +75,20 @@ describe('generated values', () => {
     expect(live()).toEqual(first);
   });
 
+  it('are replaced once for each text of a rotation, also where a revert brings it back', async () => {
+    const { generate } = newProcess();
+    await generate();
+    const seen = [live().password];
+    for (const token of ['1', '2', 'a\nb', '1', '2', 'a\nb', undefined, '1', '3']) {
+      await generate(token);
+      seen.push(live().password);
+    }
+    const [first, one, two, three, ...others] = seen;
+    expect(new Set([first, one, two, three]).size).toBe(4);
+    expect(others.slice(0, 5)).toEqual(Array(5).fill(three));
+    expect(others[5]).not.toBe(three);
+  });
+
   it('are those of one process, where another has not seen them yet; so are rotated ones', async () => {
     const [one, two] = [newProcess(), newProcess()];
     await one.generate();
