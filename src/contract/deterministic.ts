@@ -186,7 +186,9 @@ export class SteadyRenderer {
       return this.settling(cr, basis, rendered, at);
     }
     const changed = rendered.find((_, index) => hashes[index] !== course.hashes[index]);
-    course.tally.add(hashes.join(), at);
+    // Of what isn't counted, nothing is kept but the time.
+    if (!course.isByOthers) course.tally.add(hashes.join(), at);
+    else if (changed) course.tally.at = at;
     course.hashes = hashes;
     if (course.isByOthers || !course.tally.exceeds(MAX_RENDERINGS)) return { rendered };
     const tally = new Tally(at);

@@ -25,6 +25,9 @@ export interface OperatorErrorProps {
   readonly cause?: unknown;
 }
 
+/** Maximum number of characters of a message: it may hold what a user has written, and goes into logs, conditions and events. */
+const MAX_MESSAGE = 4_096;
+
 const BRAND = Symbol.for('reconstruct.OperatorError');
 
 /** Error that this project throws on purpose. */
@@ -43,7 +46,12 @@ export class OperatorError extends Error {
   }
 
   constructor(props: OperatorErrorProps) {
-    super(props.message, props.cause === undefined ? undefined : { cause: props.cause });
+    const { message } = props;
+    const isLong = message.length > MAX_MESSAGE;
+    super(
+      isLong ? `${message.slice(0, MAX_MESSAGE)}... (${message.length} characters)` : message,
+      props.cause === undefined ? undefined : { cause: props.cause },
+    );
     this.name = 'OperatorError';
     this.reason = props.reason;
     this.retry = props.retry ?? 'onChange';

@@ -145,7 +145,7 @@ export class KindReferences {
     const owner = describeRef({ ...cr, ...cr.metadata, kind: this.owner.kind });
     const ref = {
       ...type,
-      name: wanted ?? (labelText(labels) || '{}'),
+      name: shortened(wanted ?? (labelText(labels) || '{}')),
       ...(namespace !== undefined && { namespace }),
     };
     const what = `${owner} refers to ${describeRef(ref)} (references.${name})`;
@@ -203,6 +203,12 @@ export class KindReferences {
   }
 }
 
+/** Returns what a user has written as a message shows it. */
+function shortened(text: unknown): string {
+  const shown = String(text);
+  return shown.length > 300 ? `${shown.slice(0, 300)}...` : shown;
+}
+
 const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 /** Names of some types are free but for what a path can't have; these can't be in a field selector either. */
 const NO_NAME = /^\.{1,2}$|[/%=,\\\s]|^.{254}/su;
@@ -216,8 +222,9 @@ export function mistakeIn(
   name: string | undefined,
   labels: Readonly<Record<string, string>> | undefined,
 ): string | undefined {
+  if (name !== undefined && typeof name !== 'string') return 'its name is no text';
   if (namespace !== undefined && !NAMESPACE.test(namespace)) return `no namespace is called "${namespace}"`;
-  if (name !== undefined) return NO_NAME.test(name) ? `no object is called "${name}"` : undefined;
+  if (name !== undefined) return NO_NAME.test(name) ? `no object is called "${shortened(name)}"` : undefined;
   if (labels === undefined) return undefined;
   const all = Object.entries(labels);
   if (all.length === 0) return 'no labels would select every object';

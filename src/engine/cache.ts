@@ -215,7 +215,8 @@ export class Store {
       const thrown = thrownReading([object], cause);
       const message = `${what} can't be projected, which is a bug of the kind: ${messageOf(thrown)}`;
       const bug = { reason: 'KeepFailed', message, isBug: true, cause: thrown };
-      const error = thrown instanceof OperatorError ? thrown : new OperatorError(bug);
+      const known = thrown instanceof OperatorError ? thrown : new OperatorError(bug);
+      const error = known.reason === 'TooDeep' ? tooDeep(what) : known;
       const outcome = dropsUnreadable ? 'it is left out' : 'its identity and status alone are kept';
       // Once for each version of the object.
       if (this.entries.get(keyOf(object))?.object.metadata.resourceVersion !== resourceVersion)

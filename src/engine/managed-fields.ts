@@ -295,7 +295,8 @@ export class FieldPaths {
     const entry = managedFieldsOf(answer).find(
       (one) => one.manager === manager && one.operation === 'Apply' && one.subresource === subresource,
     );
-    this.recorded(entry?.fieldsV1 ?? {}, this.root, answer, { of: 'answer', leaves: [] });
+    // Beside what was sent, not beside the answer: what was sent empty, and is filled, may be merged.
+    this.recorded(entry?.fieldsV1 ?? {}, this.root, intent, { of: 'answer', leaves: [] });
     return this.expected(intent, owned, subresource);
   }
 
@@ -378,7 +379,7 @@ export class FieldPaths {
     if (reading.of === 'others' ? !isEmpty && isContainer(live) : isEmpty) reading.leaves.push('');
     if (!Array.isArray(live) && (isEmpty || !isContainer(live))) return UNKNOWN;
     const next = this.below(shape, name);
-    learn(next, 'atomic', reading);
+    if (next.isWhole || reading.of === 'answer') learn(next, 'atomic', reading);
     return next;
   }
 
@@ -421,7 +422,8 @@ export class FieldPaths {
 }
 
 /**
- * Counts what an entry shows of a list or map; what most of them show is taken to be so.
+ * Counts what an entry shows of a list or map that is merged; what most of them show is taken to be so. One that was applied as
+ * `{}` or `null`, and that others or defaults have put something in, shows nothing.
  * @param keys of a `map-list`
  * @see https://www.cs.utexas.edu/~moore/best-ideas/mjrty/ the majority vote
  */
@@ -430,8 +432,8 @@ function learn(shape: Shape, kind: Shape['kind'], { of }: Reading, keys: readonl
   if (shape === UNKNOWN || (shape.isSure && !isAnswer)) return;
   shape.isSure ||= isAnswer;
   const isKnown = shape.kind === kind && keys.every((name, index) => shape.keys[index] === name);
-  shape.lead += isKnown ? 1 : -1;
-  if (isKnown || (shape.lead >= 0 && !isAnswer)) return;
+  if (!shape.isWhole) shape.lead += isKnown ? 1 : -1;
+  if (isKnown || (!isAnswer && shape.lead >= 0 && !shape.isWhole)) return;
   shape.kind = kind;
   shape.keys = keys;
   shape.lead = 1;

@@ -90,7 +90,7 @@ export class ScrapeReview {
       if (known.isRefused === false && now >= known.renewAt) void this.renew(id, known, token, path);
       return known.refusal;
     }
-    if (known?.isRefused === false) return this.decide(id, this.review(token, path));
+    if (known?.isRefused === false) return this.decide(id, this.review(token, path), true);
     const counted = this.admitted(source);
     if (!counted) return BUSY;
     for (const each of counted) each.inFlight++;
@@ -99,15 +99,22 @@ export class ScrapeReview {
     return refusal;
   };
 
-  /** Makes a decision, at the end, as the newest. */
-  private async decide(id: string, answer: Promise<Refusal | undefined>): Promise<Refusal | undefined> {
+  /**
+   * Makes a decision, at the end, as the newest.
+   * @param wasPermitted whether the token was known: it stays so while the API server doesn't decide
+   */
+  private async decide(
+    id: string,
+    answer: Promise<Refusal | undefined>,
+    wasPermitted = false,
+  ): Promise<Refusal | undefined> {
     const decision: Decision = { refusal: answer, until: Infinity, renewAt: Infinity };
     this.decisions.delete(id);
     this.decisions.set(id, decision);
     this.evict();
     const refusal = await answer;
     const now = this.props.clock.monotonic();
-    decision.isRefused = refusal !== undefined;
+    decision.isRefused = refusal !== undefined && !(wasPermitted && refusal === UNDECIDED);
     const holds = refusal ? SCRAPE_REVIEW.refused : SCRAPE_REVIEW.allowed;
     decision.until = now + (refusal === UNDECIDED ? 0 : holds);
     decision.renewAt = now + SCRAPE_REVIEW.renewed;

@@ -121,11 +121,11 @@ export class Triggers {
     const add = (from: Watch, mapped: AnyObject): void => {
       for (const key of textsOf('mapsTo', from.mapsTo(mapped))) keys.add(key);
     };
-    this.guard(object, 'mapped', () => {
+    this.guard([object], 'mapped', () => {
       add(watch, object);
     });
     for (const resource of resources)
-      this.guard(resource, 'matched with what it may be concerned by', () => {
+      this.guard([resource, object], 'matched with what it may be concerned by', () => {
         if (watch.concerns?.(object, resource)) add(first, resource);
       });
     for (const key of this.props.blockers.waitingFor(objectId(object))) keys.add(key);
@@ -134,18 +134,21 @@ export class Triggers {
   private claimsOf(watch: Watch, object: AnyObject | undefined): readonly string[] {
     if (!object) return [];
     return (
-      this.guard(object, 'asked for claims', () => textsOf('claims', watch.claims?.(object) ?? [])) ?? []
+      this.guard([object], 'asked for claims', () => textsOf('claims', watch.claims?.(object) ?? [])) ?? []
     );
   }
 
-  /** Calls a function of the kind for one object: what it throws keeps no other from being looked at. */
-  private guard<T>(object: AnyObject, what: string, call: () => T): T | undefined {
+  /**
+   * Calls a function of the kind for one object: what it throws keeps no other from being looked at.
+   * @param read objects that the function reads, the one that is named first
+   */
+  private guard<T>(read: readonly [AnyObject, ...AnyObject[]], what: string, call: () => T): T | undefined {
     try {
       return call();
     } catch (error) {
-      const name = describeRef(refOf(object));
+      const name = describeRef(refOf(read[0]));
       this.props.log.error(
-        { err: thrownReading([object], error) },
+        { err: thrownReading(read, error) },
         `${name} can't be ${what}, which is a bug of the kind`,
       );
       return undefined;

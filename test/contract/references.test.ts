@@ -66,6 +66,8 @@ it('an empty namespace is that of the custom resource, and never all', () => {
 it.each<[what: string, props: Partial<ReferenceProps<never>>, message: string]>([
   ['name', { name: () => 'a=b' }, 'no object is called "a=b"'],
   ['name', { name: () => '..' }, 'no object is called ".."'],
+  ['name', { name: () => ({ a: 1 }) as never }, 'its name is no text'],
+  ['name', { name: () => ['a'] as never }, 'its name is no text'],
   ['name', { name: () => 'a'.repeat(254) }, 'no object is called "aaa'],
   [
     'selector',

@@ -232,6 +232,18 @@ describe('FieldPaths', () => {
     }
   });
 
+  it('does not take a map that most have applied empty, and that defaults have filled, to be owned as a whole', () => {
+    const paths = new FieldPaths();
+    const fields = (strategy: object) => ({ 'f:spec': { 'f:strategy': strategy } });
+    const filled = { ...live(fields({})), spec: { strategy: { type: 'RollingUpdate' } } };
+    const intent = recording({ spec: { strategy: {} } });
+    const set = live(fields({ 'f:type': {} }));
+    for (const object of [filled, set, filled, filled]) paths.owned(object);
+    paths.expectedAfter(filled, MANAGER, intent, 'another');
+    const expected = paths.expected(recording({ spec: { strategy: { type: 'Recreate' } } }));
+    expect(expected).toBe(ownedDigest(paths, set));
+  });
+
   it('believes the answer to an apply of ours more than what stands on objects, whoever has forged it', () => {
     const paths = new FieldPaths();
     const forged = anObject(DEPLOYMENT, 'forged', {

@@ -130,8 +130,28 @@ test('an annotation replaces all values, once for each token, and the Pods with 
   }
   expect(await valuesOf('rotated')).toEqual(second);
   expect(await pods('rotated')).toEqual(after);
+  await rotate('rotated', '2');
+  const third = await differ('rotated', second);
+  // As a revert in Git does.
+  await rotate('rotated', '1');
+  await quiet();
+  expect(await valuesOf('rotated')).toEqual(third);
   const notes = (await vaults.events('rotated')).map(({ note }) => note);
   expect(notes).toContain(`Secret rotated-vault-generated: replaced all values, for ${ROTATE_ANNOTATION}=1`);
+});
+
+test('a value that is emptied stalls, and nothing is replaced, until it is set or its key removed', async () => {
+  await vaults.create('emptied', {});
+  await vaults.ready('emptied');
+  const first = await valuesOf('emptied');
+  await cluster.merge(place('emptied'), { data: { password: '' } });
+  const { message } = await vaults.stalled('emptied', 'EmptyValue');
+  expect(message).toContain('the value of password is empty');
+  await quiet();
+  expect((await cluster.get(place('emptied'))).data).toEqual({ ...first, password: '' });
+  await cluster.merge(place('emptied'), { data: { password: null } });
+  await vaults.ready('emptied');
+  expect((await valuesOf('emptied')).password).toMatch(/^.{8,}$/);
 });
 
 test('what is deleted is made again, and only that', async () => {
