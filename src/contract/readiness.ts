@@ -58,7 +58,11 @@ export function childReadiness(child: AnyObject): Readiness {
   );
   if (expired) return said('stalled', expired, 'ProgressDeadlineExceeded');
   const refused = holding('ReplicaFailure');
-  if (refused) return said('failing', refused, 'ReplicaFailure');
+  // No pod of this template is admitted until the template or the label of the namespace is changed.
+  const isHopeless = refused?.message?.includes('violates PodSecurity');
+  if (refused) return said(isHopeless ? 'stalled' : 'failing', refused, 'ReplicaFailure');
+  const paused = pausedRollout(child);
+  if (paused) return is('stalled', 'DeploymentPaused', `: ${paused}`);
   if (COUNTED.has(type)) {
     const { isDone, available, wanted } = podCounts(type, child.spec ?? {}, status);
     const text = `: ${available} of ${wanted} pods are available`;
@@ -98,8 +102,25 @@ export function dependencyReadiness(child: AnyObject): Readiness {
     return { phase: 'progressing', reason: 'NotObserved', message: `${describeRef(refOf(child))} ${unseen}` };
   const isDone = conditions.some(({ type, status }) => type === 'Complete' && status === 'True');
   if (groupKind(child) !== 'Job.batch' || readiness.phase === 'stalled' || isDone) return readiness;
-  const message = `${describeRef(refOf(child))} has yet to complete`;
+  const isSuspended = conditions.some(({ type, status }) => type === 'Suspended' && status === 'True');
+  // Queues such as Kueue resume a Job by themselves, so this is no stall.
+  const why = isSuspended ? ': it is suspended; set its spec.suspend to false, or see its queue' : '';
+  const message = `${describeRef(refOf(child))} has yet to complete${why}`;
   return { phase: 'progressing', reason: 'NotComplete', message };
+}
+
+/**
+ * Returns why a rollout of a Deployment stops halfway, where it is paused, with the remedy; undefined where it isn't. A paused
+ * Deployment is still scaled.
+ * @see https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#pausing-and-resuming-a-deployment
+ */
+export function pausedRollout({ metadata: { name, namespace = '' }, status }: AnyObject): string | undefined {
+  const { conditions = [], replicas = 0, updatedReplicas = 0 } = (status ?? {}) as WorkloadStatus;
+  const has = (reason: string): boolean => conditions.some((condition) => condition.reason === reason);
+  const lacks = updatedReplicas < replicas || (replicas === 0 && has('MinimumReplicasUnavailable'));
+  if (!lacks || !has('DeploymentPaused')) return undefined;
+  const remedy = `"kubectl rollout resume deployment/${name} --namespace ${namespace}"`;
+  return `the rollout is paused with ${updatedReplicas} of ${replicas} replicas updated; resume it with ${remedy}`;
 }
 
 /** Returns what is missing for a custom resource to say anything of its present spec. */

@@ -26,6 +26,19 @@ const partition = (size: number): object => ({
 });
 const PASSED = condition('Progressing', 'False', 'ProgressDeadlineExceeded');
 const REFUSED = condition('ReplicaFailure', 'True', 'FailedCreate');
+const REFUSED_FOR_GOOD = {
+  conditions: [
+    { type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message: 'violates PodSecurity "x"' },
+  ],
+};
+const PAUSED = condition('Progressing', 'Unknown', 'DeploymentPaused') as { conditions: object[] };
+const RESUME = 'resume it with "kubectl rollout resume deployment/web --namespace shop"';
+const PAUSED_AT_FIRST = {
+  conditions: [
+    ...PAUSED.conditions,
+    { type: 'Available', status: 'False', reason: 'MinimumReplicasUnavailable', message: 'said so' },
+  ],
+};
 
 it.each<[type: string, status: object, phase: Phase, message: string, spec?: object]>([
   ['Deployment of apps/v1', {}, 'progressing', 'yet to be seen'],
@@ -36,6 +49,11 @@ it.each<[type: string, status: object, phase: Phase, message: string, spec?: obj
   ['Deployment of apps/v1', { ...pods(0), unavailableReplicas: 1 }, 'progressing', '0 of 1'],
   ['Deployment of apps/v1', { ...pods(0), ...PASSED }, 'stalled', 'said so'],
   ['Deployment of apps/v1', { ...pods(0), ...REFUSED }, 'failing', 'said so'],
+  ['Deployment of apps/v1', { ...pods(2, 0, 2), ...PAUSED }, 'stalled', RESUME],
+  ['Deployment of apps/v1', { ...pods(2), ...PAUSED }, 'ready', '2 of 2'],
+  ['Deployment of apps/v1', { ...pods(2, 2, 1), ...PAUSED }, 'progressing', '1 of 2'],
+  ['Deployment of apps/v1', { ...pods(0), ...PAUSED_AT_FIRST }, 'stalled', RESUME],
+  ['Deployment of apps/v1', { ...pods(0), ...REFUSED_FOR_GOOD }, 'stalled', 'violates PodSecurity'],
   ['Deployment of other.io/v1', {}, 'ready', 'is applied'],
   ['DaemonSet of apps/v1', { ...nodes, numberAvailable: 2 }, 'progressing', '2 of 3'],
   ['DaemonSet of apps/v1', { ...nodes, numberAvailable: 3 }, 'ready', '3 of 3'],
@@ -113,4 +131,12 @@ it.each<[state: string, status: object, phase: Phase]>([
   ['seen, without conditions', { observedGeneration: 1 }, 'ready'],
 ])('of a dependency that is a custom resource %s', (_, status, phase) => {
   expect(dependencyReadiness(child('Certificate of cert-manager.io/v1', status)).phase).toBe(phase);
+});
+
+it('a dependency that is a suspended Job names what resumes it', () => {
+  const job = child('Job of batch/v1', condition('Suspended', 'True', 'JobSuspended'));
+  expect(dependencyReadiness(job)).toMatchObject({
+    phase: 'progressing',
+    message: expect.stringContaining('spec.suspend') as string,
+  });
 });

@@ -148,6 +148,24 @@ describe('without a controller', () => {
     expect(stderr).toMatch(/ {2}Deployment \S+: Progressing: 0 of 1 pods are available\n/);
     expect(stderr).toMatch(/ {2}Pod \S+\/stuck-\S+: 0\/1 ImagePullBackOff: image/);
   });
+
+  test('a paused rollout ends the wait at once, with the command that resumes it', async () => {
+    await own.of([app('held', web)], '--wait', '--timeout', '90s');
+    const { namespace } = apps;
+    const paused = { metadata: { namespace, name: 'held' }, spec: { paused: true } };
+    await cluster.apply(
+      deployments,
+      { apiVersion: 'apps/v1', kind: 'Deployment', ...paused },
+      'kubectl-rollout',
+    );
+
+    const changed = app('held', { ...web, image: 'example.com/web:2' });
+    const { code, stderr } = await own.of([changed], '--wait', '--timeout', '90s');
+
+    expect(code).toBe(3);
+    expect(stderr).toContain(`${called('AppService', 'held')} isn't ready\n`);
+    expect(stderr).toContain(`kubectl rollout resume deployment/held --namespace ${namespace}`);
+  });
 });
 
 describe('with a controller', () => {

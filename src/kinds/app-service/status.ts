@@ -4,6 +4,7 @@ import { keepReplicas } from '../../contract/hand-over.js';
 import type { Wire } from '../../contract/kubernetes-types.js';
 import { selectorLabels } from '../../contract/names.js';
 import type { AnyObject, CustomResource } from '../../contract/object.js';
+import { pausedRollout } from '../../contract/readiness.js';
 import type { Failure, StatusInput, StatusReport } from '../../contract/status.js';
 import { condition, given } from '../common.js';
 import { keepStrategy } from './hand-over.js';
@@ -104,6 +105,8 @@ function readiness(
   const hopeless = causes.find(({ phase }) => phase === 'stalled');
   if (hopeless) return { ...hopeless, message };
   if (late) return as('stalled', 'ProgressDeadlineExceeded', sentence(late.message, message));
+  const paused = pausedRollout(deployment);
+  if (paused) return as('stalled', 'DeploymentPaused', sentence(paused, message));
   return causes[0] ? { ...causes[0], message } : as('progressing', 'RollingOut', missing ?? '');
 }
 

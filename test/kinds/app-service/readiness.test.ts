@@ -30,6 +30,7 @@ const outdated = { trouble: CRASH, replicaSet: 'web-0' };
 const restricted = { securityProfile: 'Restricted' } as const;
 const after = (status: object): object => ({ ...status, conditions: [OVERDUE] });
 const under = (status: object): object => ({ ...status, conditions: [PROGRESSING] });
+const HELD = condition('Progressing', 'Unknown', 'DeploymentPaused', 'Deployment is paused');
 const other = { conditions: [condition('Progressing', 'True', 'Other', 'in other words')] };
 const UNREPORTED = 'progressing Pending: ... yet to report on it';
 const UNSEEN = 'progressing RollingOut: ... yet to see the latest change';
@@ -62,6 +63,12 @@ test.each<[of: string, given: Given, verdict: string]>([
     missing(counts(4, 1, 3), OVERDUE),
     `stalled ProgressDeadlineExceeded: ReplicaSet "web-1" has timed out progressing; ${ROLLING}`,
   ],
+  [
+    'a rollout that is paused, beside a pod in trouble',
+    pods({ ...counts(3, 1, 3), conditions: [HELD] }, CRASH),
+    `stalled DeploymentPaused: ... resume it with "kubectl rollout resume deployment/web --namespace shop"; ... ${CRASH.message}`,
+  ],
+  ['a pause without a rollout', missing(counts(3, 3, 2), HELD), 'progressing RollingOut: 2 of 3 replicas'],
   ['a quota', missing(counts(1, 1, 1), QUOTA), `failing QuotaExceeded: ${ROLLING}; ${QUOTA_TEXT}`],
   [
     'a quota until after the deadline',
