@@ -12,13 +12,24 @@ let stand: Stand;
 let shop: string;
 
 beforeAll(async () => {
-  const targets = ['default', 'held', 'taken', 'balanced', 'unnamed', 'nodes', 'gone', 'refusing', 'last'];
+  const targets = [
+    'default',
+    'held',
+    'taken',
+    'balanced',
+    'unnamed',
+    'nodes',
+    'gone',
+    'refusing',
+    'last',
+    'fixed',
+  ];
   stand = await Stand.make(cluster, user, {
     ...Object.fromEntries(targets.map((name) => [name, {}])),
     few: { maxListeners: 1 },
   });
   shop = stand.namespace;
-  for (const name of ['default', 'held', 'taken', 'few', 'refusing', 'last'])
+  for (const name of ['default', 'held', 'taken', 'few', 'refusing', 'last', 'fixed'])
     await stand.proxy(name).makeService();
   await makeUpstream(cluster, shop);
   await makeUpstream(cluster, shop, 'dns', { port: { protocol: 'UDP' } });
@@ -65,6 +76,18 @@ test('rule 7: TargetNotConfigured while the controller of --ingress-controller d
   await tcp.isReady();
   const { Programmed } = await udp.is(isNotConfigured);
   expect(Programmed).toContain(`set its argument --udp-services-configmap=${namespace}/udp-services`);
+});
+
+test('rule 7: TargetNotConfigured while the ConfigMap is immutable: it is named, and the port opens once it is deleted', async () => {
+  const proxy = stand.proxy('fixed');
+  await proxy.put(proxy.tcp, { data: { '80': 'other/web:80' }, immutable: true });
+  const stream = await proxy.ask(shop, 'fixed', { listen: 9720 });
+  const isNotConfigured = { Programmed: 'False TargetNotConfigured', ...stalled('TargetNotConfigured') };
+  const { Programmed } = await stream.is(isNotConfigured);
+  expect(Programmed).toContain(`ConfigMap ${proxy.namespace}/tcp-services is immutable; delete it`);
+
+  await cluster.delete(proxy.tcp);
+  await stream.isReady();
 });
 
 test('rule 7: TargetNotFound while the Service is missing: nothing is made for it, and it is used once it is there', async () => {

@@ -147,8 +147,10 @@ export function programmed(target: NginxTarget, cr: StreamIngress, readBack: Rea
   const inService = portIn(entry, state);
   const { name, targetPort } = entry.port;
   const isInService = inService?.name === name && inService.targetPort === targetPort;
-  if (entryIn(entry, state)?.value !== entry.value || !isInService)
-    return condition('Unknown', 'Pending', 'The port has yet to be opened');
+  const isWritten = entryIn(entry, state)?.value === entry.value;
+  const immutable = isWritten ? undefined : immutableText(target, entry, state);
+  if (immutable) return condition('False', 'TargetNotConfigured', `The port can't be opened: ${immutable}`);
+  if (!isWritten || !isInService) return condition('Unknown', 'Pending', 'The port has yet to be opened');
   const refused = loadBalancerError(entry, state);
   if (refused) return condition('False', 'LoadBalancerPortsError', refused);
   return condition('True', 'Programmed', `Service ${serviceKey(target)} has port ${portText(cr)}`);
@@ -173,6 +175,16 @@ function wrongArguments(target: NginxTarget, { protocol }: Entry, reader: Reader
   const flag = `--${protocol.toLowerCase()}-services-configmap`;
   const found = read === undefined ? `has no such argument` : `reads ${read}`;
   return `the port is written to ConfigMap ${map}, and ${workload} ${found}; set its argument ${flag}=${map}`;
+}
+
+/** Returns why no key of the ConfigMap can be written, with the remedy; undefined where it isn't immutable. */
+function immutableText(
+  target: NginxTarget,
+  { protocol }: Entry,
+  { configMaps }: SharedState,
+): string | undefined {
+  if (!configMaps[protocol]?.immutable) return undefined;
+  return `ConfigMap ${configMapKey(target, protocol)} is immutable; delete it, and it is created again without "immutable"`;
 }
 
 /** Returns what the cloud says against the port, or against the whole Service. */
@@ -207,7 +219,9 @@ export function notClosed(
   const left = [...key, ...port];
   if (left.length === 0) return undefined;
   const alone = key.length > 0 ? '' : ', with nothing behind it';
-  const message = `The port has yet to be closed: ${left.join(' and ')} ${left.length > 1 ? 'are' : 'is'} still there${alone}`;
+  const immutable = key.length > 0 ? immutableText(target, entry, state) : undefined;
+  const why = immutable ? `; ${immutable}` : alone;
+  const message = `The port has yet to be closed: ${left.join(' and ')} ${left.length > 1 ? 'are' : 'is'} still there${why}`;
   return condition('False', 'NotClosed', message);
 }
 

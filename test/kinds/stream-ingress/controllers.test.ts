@@ -24,6 +24,22 @@ describe('the statuses', () => {
     expect([plan.apply, plan.delete]).toEqual([[], []]);
   });
 
+  test('of an immutable ConfigMap name it with the remedy, to open a port as to close one, and not where it is right', () => {
+    const immutable = (ours: Readonly<Record<string, string>>) => ({ ...tcpServices(ours), immutable: true });
+    const opening = reconcile(statuses, [cr, ...cluster, immutable({})]);
+    expect(conditions(opening).web).toMatchObject({
+      ...{ Programmed: 'False TargetNotConfigured', Stalled: 'True TargetNotConfigured' },
+    });
+    const shut = streamIngress({ upstream: { namespace: 'infra' } });
+    const closing = reconcile(statuses, [shut, ...cluster, immutable({ 9000: 'infra/db:5432' })]);
+    for (const plan of [opening, closing])
+      expect(JSON.stringify(plan.status[0]!.status([]))).toContain(
+        'ConfigMap ingress-nginx/tcp-services is immutable; delete it',
+      );
+    const right = [...upstream, nginxService(9000), immutable({ 9000: 'shop/db:5432' })];
+    expect(conditions(reconcile(statuses, [cr, ...right])).web).toMatchObject({ Ready: 'True Programmed' });
+  });
+
   test('of a class that is none are written too', () => {
     const other = streamIngress({ className: 'other' });
     expect(statuses.watches[0]!.mapsTo(other as never)).toEqual(['other']);
