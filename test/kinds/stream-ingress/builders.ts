@@ -87,7 +87,7 @@ export function shared({ tcp = {}, udp = {}, open = [], service = {} }: StatePro
 }
 
 function kept(entries: Readonly<Record<string, KeptEntry>>): KeptConfigMap {
-  return { entries, managed: Object.values(entries).some(({ ours }) => ours) };
+  return { entries, managed: Object.values(entries).some(({ ours }) => ours), immutable: false };
 }
 
 /** A port of the target's Service, as we write it. */
