@@ -68,6 +68,8 @@ interface Held {
   readonly error: OperatorError;
   readonly tally: Tally;
   readonly forMilliseconds: number;
+  /** Whether it was reported: then it is, until the hold ends. */
+  isSure: boolean;
 }
 
 /** Renderings that differ by what the children and the references say alone. */
@@ -194,7 +196,7 @@ export class SteadyRenderer {
     const tally = new Tally(at);
     tally.add(hashes.join(), at);
     const error = neverSettles(cr, course.tally, changed);
-    course.held = { rendered, error, tally, forMilliseconds: course.holdMilliseconds };
+    course.held = { rendered, error, tally, forMilliseconds: course.holdMilliseconds, isSure: false };
     return stillHeld(course.held, at);
   }
 }
@@ -206,8 +208,9 @@ function newCourse(basis: Basis, at: number): Course {
   };
 }
 
-function stillHeld({ rendered, error, tally, forMilliseconds }: Held, at: number): SteadyRendering {
-  const isSure = at - tally.at >= SURE_MILLISECONDS;
+function stillHeld(held: Held, at: number): SteadyRendering {
+  const { rendered, error, tally, forMilliseconds } = held;
+  const isSure = (held.isSure ||= at - tally.at >= SURE_MILLISECONDS);
   const until = new Date(tally.at + (isSure ? forMilliseconds : SURE_MILLISECONDS));
   return { rendered, held: { ...(isSure && { error }), until } };
 }
