@@ -87,7 +87,7 @@ interface Course extends Basis {
 /** Rendering to be applied. */
 export interface SteadyRendering {
   readonly rendered: Rendered;
-  /** Why it may not be the latest, once that is sure, and when to look again. @default - it is the latest */
+  /** Error to report, once it is sure, and the time to look again. @default - the rendering is the latest */
   readonly held?: { readonly error?: OperatorError; readonly until: Date };
 }
 

@@ -72,7 +72,7 @@ export function isGenerated({ kind, metadata }: AnyObject): boolean {
 /** A Secret as it is kept: without its values. */
 type KeptSecret = AnyObject & {
   readonly keys?: readonly string[];
-  /** Those of the keys that have an empty value. @default - none */
+  /** Keys that have an empty value. @default - none */
   readonly empty?: readonly string[];
   readonly checksum?: string;
 };

@@ -74,7 +74,7 @@ const NOTHING: Plan = { apply: [], delete: [], status: [], events: [] };
 const UNFINISHED: Report = { readiness: worstReadiness([]) };
 
 /** Maximum number of renderings until what a construct observes is what it renders; one that goes on never settles. */
-const MAX_RENDERINGS = 10;
+const MAX_PASSES = 10;
 
 /** What a plan may have changed of what its construct reads. */
 const WRITTEN: ReadonlySet<Action> = new Set(['created', 'configured', 'corrected', 'recreated', 'deleted']);
@@ -85,7 +85,7 @@ interface Pass {
   readonly owner: OwnerReference;
   /** Objects of its children's types before the plan, as far as it controls them, and whatever wrote them. */
   readonly controlled: readonly AnyObject[];
-  /** Those of them that its field manager has applied. */
+  /** Controlled objects that its field manager has applied. */
   readonly own: readonly AnyObject[];
   readonly reader: Reader;
   readonly now: Date;
@@ -96,7 +96,7 @@ interface Desired {
   readonly control: Control;
   /** Nothing, where there is an error; but the last rendering of what never settles. */
   readonly rendered: Rendered;
-  /** What the construct was given of the objects that there are. */
+  /** Objects that the construct was given. */
   readonly observed?: readonly AnyObject[];
   readonly handedOver: readonly HandOver[];
   readonly error?: OperatorError;
@@ -436,11 +436,11 @@ function requireReadable(objects: readonly KubernetesObject[]): void {
   if (unreadable) throw unreadable;
 }
 
-/** What there may be for a construct to observe. */
+/** Objects that a construct may observe. */
 interface Observable {
-  /** By owner reference, whatever wrote them. */
+  /** Objects with the owner reference, whatever wrote them. */
   readonly controlled: readonly AnyObject[];
-  /** Those of them that were applied. */
+  /** Controlled objects that were applied. */
   readonly own: readonly AnyObject[];
   /** Ids of the last rendering. @default - unknown, after a start */
   readonly last?: ReadonlySet<string>;
@@ -458,7 +458,7 @@ export function renderObserving(
 ): { readonly rendered: Rendered; readonly observed: readonly AnyObject[] } {
   const ids = (objects: readonly AnyObject[]): string => objects.map(objectId).join();
   let observed = last ? controlled.filter((object) => last.has(objectId(object))) : own;
-  for (let count = 0; count < MAX_RENDERINGS; count++) {
+  for (let count = 0; count < MAX_PASSES; count++) {
     const rendered = render(observed);
     const named = new Set([...rendered.map(objectId), ...(last ?? [])]);
     const next = controlled.filter((object) => named.has(objectId(object)));

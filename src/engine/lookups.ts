@@ -56,9 +56,9 @@ export class Lookups {
   /** By key, the queries of its latest plan. */
   private readonly asked = new Map<string, Set<string>>();
   private readonly numbers = new Map<Lookup, number>();
-  /** By query. */
+  /** Keyed by query. */
   private readonly refused = new Map<string, Refused>();
-  /** By namespace. */
+  /** Keyed by namespace. */
   private readonly sizes = new Map<string, number>();
 
   constructor(private readonly props: LookupsProps) {}

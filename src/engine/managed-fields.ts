@@ -184,7 +184,7 @@ class Shape {
   kind: 'unknown' | 'atomic' | 'struct' | 'map-list' | 'set' = 'unknown';
   /** Whether an answer to an apply of ours has shown it: then nothing that is recorded on other objects counts. */
   isSure = false;
-  /** By how many entries it leads over those that show something else: one that was forged counts as one. */
+  /** Number of entries by which it leads over those that show something else; a forged one counts as one. */
   lead = 0;
   keys: readonly string[] = [];
   /** Defaults of the schema for keys that an item is applied without. */
@@ -197,7 +197,7 @@ class Shape {
   }
 }
 
-/** One walk over an entry. */
+/** Walk over one entry. */
 interface Reading {
   /** Writer of the entry: one of our managers on an object of ours, as listed or in the answer to our apply; or another one. */
   readonly of: 'ours' | 'answer' | 'others';
