@@ -18,11 +18,15 @@ const MAX_RENDERINGS = {
   changes: 300,
 };
 /** The same while one rendering is held: nothing is written then, so others change what it reads. */
-const MAX_WHILE_HELD = { returns: 5, changes: 50 };
-/** Renderings before a pause of this length don't count. */
+const MAX_WHILE_HELD = { returns: 3, changes: 50 };
+/** Nothing is counted where others change what it reads. */
+const UNCOUNTED = { returns: Infinity, changes: Infinity };
+/** Pause in the changes after which counting begins again. */
 const CALM_MILLISECONDS = 600_000;
-/** Pause while a rendering is held that shows that its own effects changed what it reads: what others do goes on. */
+/** Least pause in the changes while a rendering is held that shows that its own effects changed what it reads. */
 const SURE_MILLISECONDS = 10_000;
+/** Such a pause, in mean times between the changes before: what others change rarely goes on in it. */
+const SURE_CHANGES = 3;
 /** Pause after which a rendering is held no longer; twice as long each time, up to an hour. */
 const HELD_MILLISECONDS = 60_000;
 const MAX_HELD_MILLISECONDS = 3_600_000;
@@ -40,25 +44,41 @@ interface Accepted extends Basis {
 
 /** Counts renderings that follow one another. */
 class Tally {
-  returns = 0;
-  changes = -1;
-  private last = '';
+  changes = 0;
+  changedAt: number;
+  private returns = 0;
   private readonly seen = new Set<string>();
 
-  /** @param at time of the last change */
-  constructor(public at: number) {}
-
-  add(rendering: string, at: number): void {
-    if (this.last === rendering) return;
-    if (this.seen.has(rendering)) this.returns++;
-    this.changes++;
-    this.at = at;
-    this.last = rendering;
-    this.seen.add(rendering);
+  /** @param last hashes of the objects of the latest rendering */
+  constructor(
+    private readonly limits: typeof MAX_RENDERINGS,
+    private last: readonly string[],
+    private readonly since: number,
+  ) {
+    this.changedAt = since;
+    this.seen.add(last.join());
   }
 
-  exceeds(most: typeof MAX_RENDERINGS): boolean {
-    return this.returns >= most.returns || this.changes >= most.changes;
+  /** Returns the place of the first object that has changed, or -1. */
+  add(hashes: readonly string[], at: number): number {
+    const rendering = hashes.join();
+    if (rendering === this.last.join()) return -1;
+    const changed = hashes.findIndex((hash, index) => hash !== this.last[index]);
+    this.changes++;
+    if (this.seen.has(rendering)) this.returns++;
+    if (this.limits !== UNCOUNTED) this.seen.add(rendering);
+    this.last = hashes;
+    this.changedAt = at;
+    return changed;
+  }
+
+  get isExceeded(): boolean {
+    return this.returns >= this.limits.returns || this.changes >= this.limits.changes;
+  }
+
+  /** Mean time between changes. */
+  get meanMilliseconds(): number {
+    return (this.changedAt - this.since) / this.changes;
   }
 }
 
@@ -66,8 +86,7 @@ class Tally {
 interface Held {
   readonly rendered: Rendered;
   readonly error: OperatorError;
-  readonly tally: Tally;
-  readonly forMilliseconds: number;
+  readonly sureMilliseconds: number;
   /** Whether it was reported: then it is, until the hold ends. */
   isSure: boolean;
 }
@@ -75,13 +94,11 @@ interface Held {
 /** Renderings that differ by what the children and the references say alone. */
 interface Course extends Basis {
   readonly tally: Tally;
-  /** Hashes of the objects of the last rendering. */
-  hashes: readonly string[];
-  /** Others change what it reads, so nothing is counted until it is calm. */
-  isByOthers: boolean;
+  /** Pause in the changes that ends it. */
+  readonly calmMilliseconds: number;
   /** Pause that ends the next hold. */
-  holdMilliseconds: number;
-  held?: Held;
+  readonly holdMilliseconds: number;
+  readonly held?: Held;
 }
 
 /** Rendering to be applied. */
@@ -172,46 +189,35 @@ export class SteadyRenderer {
    */
   private settling(cr: CustomResource, basis: Basis, rendered: Rendered, at: number): SteadyRendering {
     const key = keyOf(cr);
-    const known = this.courses.get(key);
-    const isKnown = known && isSame(known, basis) && (known.held ?? at - known.tally.at < CALM_MILLISECONDS);
-    const course = isKnown ? known : newCourse(basis, at);
-    this.courses.set(key, course);
     const hashes = rendered.map(contentHash);
-    const { held } = course;
-    if (held) {
-      const isCalm = at - held.tally.at >= held.forMilliseconds;
-      held.tally.add(hashes.join(), at);
-      const isByOthers = held.tally.exceeds(MAX_WHILE_HELD);
-      if (!isCalm && !isByOthers) return stillHeld(held, at);
-      const holdMilliseconds = Math.min(2 * held.forMilliseconds, MAX_HELD_MILLISECONDS);
-      this.courses.set(key, { ...newCourse(basis, at), isByOthers, holdMilliseconds });
-      return this.settling(cr, basis, rendered, at);
-    }
-    const changed = rendered.find((_, index) => hashes[index] !== course.hashes[index]);
-    // Of what isn't counted, nothing is kept but the time.
-    if (!course.isByOthers) course.tally.add(hashes.join(), at);
-    else if (changed) course.tally.at = at;
-    course.hashes = hashes;
-    if (course.isByOthers || !course.tally.exceeds(MAX_RENDERINGS)) return { rendered };
-    const tally = new Tally(at);
-    tally.add(hashes.join(), at);
-    const error = neverSettles(cr, course.tally, changed);
-    course.held = { rendered, error, tally, forMilliseconds: course.holdMilliseconds, isSure: false };
-    return stillHeld(course.held, at);
+    const go = (limits: typeof MAX_RENDERINGS, holdMilliseconds = HELD_MILLISECONDS): SteadyRendering => {
+      const tally = new Tally(limits, hashes, at);
+      this.courses.set(key, { ...basis, tally, calmMilliseconds: CALM_MILLISECONDS, holdMilliseconds });
+      return { rendered };
+    };
+    const course = this.courses.get(key);
+    if (!course || !isSame(course, basis)) return go(MAX_RENDERINGS);
+    const { tally, calmMilliseconds, holdMilliseconds, held } = course;
+    if (at - tally.changedAt >= calmMilliseconds) return go(MAX_RENDERINGS, held && holdMilliseconds);
+    const changed = rendered[tally.add(hashes, at)];
+    if (held) return tally.isExceeded ? go(UNCOUNTED) : stillHeld(course, held, at);
+    if (!tally.isExceeded) return { rendered };
+    const sureMilliseconds = Math.max(SURE_MILLISECONDS, SURE_CHANGES * tally.meanMilliseconds);
+    const hold: Held = { rendered, error: neverSettles(cr, tally, changed), sureMilliseconds, isSure: false };
+    const next: Course = {
+      ...{ ...basis, tally: new Tally(MAX_WHILE_HELD, hashes, at), held: hold },
+      calmMilliseconds: Math.max(holdMilliseconds, 2 * sureMilliseconds),
+      holdMilliseconds: Math.min(2 * holdMilliseconds, MAX_HELD_MILLISECONDS),
+    };
+    this.courses.set(key, next);
+    return stillHeld(next, hold, at);
   }
 }
 
-function newCourse(basis: Basis, at: number): Course {
-  return {
-    ...{ ...basis, tally: new Tally(at), hashes: [] },
-    ...{ isByOthers: false, holdMilliseconds: HELD_MILLISECONDS },
-  };
-}
-
-function stillHeld(held: Held, at: number): SteadyRendering {
-  const { rendered, error, tally, forMilliseconds } = held;
-  const isSure = (held.isSure ||= at - tally.at >= SURE_MILLISECONDS);
-  const until = new Date(tally.at + (isSure ? forMilliseconds : SURE_MILLISECONDS));
+function stillHeld({ tally, calmMilliseconds }: Course, held: Held, at: number): SteadyRendering {
+  const { rendered, error, sureMilliseconds } = held;
+  const isSure = (held.isSure ||= at - tally.changedAt >= sureMilliseconds);
+  const until = new Date(tally.changedAt + (isSure ? calmMilliseconds : sureMilliseconds));
   return { rendered, held: { ...(isSure && { error }), until } };
 }
 

@@ -45,13 +45,58 @@ export const render: Render = (kind, cr, inputs) => {
 /** Constructs that have made the same objects twice. */
 const compared = new WeakSet<RenderedKind['construct']>();
 
-/** Stops in a row after which a construct rests, and for how long. */
-const REST = { stops: 3, milliseconds: 60_000 };
+/** Number of stops, in one namespace or in several in a row, after which a construct rests. */
+const MAX_STOPS = 3;
+const REST_MILLISECONDS = 60_000;
+const MAX_REST_MILLISECONDS = 600_000;
+
+/** Stops of one construct, each of which holds up all other custom resources. */
+class Stops {
+  /** By namespace, or by UID of what has none: no user of one has the construct rest for the others. */
+  private readonly counts = new Map<string, { readonly count: number; readonly at: number }>();
+  /** Namespaces stopped since the construct ended in time. */
+  private readonly inARow = new Set<string>();
+  private lastAt = 0;
+
+  add(place: string, at: number): void {
+    this.counts.set(place, { count: this.countOf(place, at) + 1, at });
+    this.inARow.add(place);
+    this.lastAt = at;
+  }
+
+  /** Notes that the construct has ended in time. */
+  ended(): void {
+    this.inARow.clear();
+  }
+
+  /** Returns why it rests for a namespace, if it does, and for how much longer. */
+  restOf(place: string, now: number): { readonly why: string; readonly milliseconds: number } | undefined {
+    const rest = (after: string, pause: number, since: number) => {
+      const why = `was stopped ${after}, and rests for ${pause / 1_000} s`;
+      return since + pause > now ? { why, milliseconds: since + pause - now } : undefined;
+    };
+    const [count, namespaces] = [this.countOf(place, now), this.inARow.size];
+    const pause = Math.min(REST_MILLISECONDS * 2 ** (count - MAX_STOPS), MAX_REST_MILLISECONDS);
+    const own =
+      count >= MAX_STOPS
+        ? rest(`${count} times in this namespace`, pause, this.counts.get(place)?.at ?? 0)
+        : undefined;
+    if (own ?? namespaces < MAX_STOPS) return own;
+    return rest(`in ${namespaces} namespaces in a row`, REST_MILLISECONDS, this.lastAt);
+  }
+
+  private countOf(place: string, now: number): number {
+    const known = this.counts.get(place);
+    if (known && now - known.at < 2 * MAX_REST_MILLISECONDS) return known.count;
+    this.counts.delete(place);
+    return 0;
+  }
+}
 
 /**
  * Returns the renderer of a controller, which compares with its last rendering instead. The same custom resource is rendered
- * under the limit of time only once, and not again where it was stopped. A construct that was stopped for several custom
- * resources in a row rests, since each stop holds up all others.
+ * under the limit of time only once, and not again where it was stopped. A construct that was stopped several times for the custom
+ * resources of a namespace rests for these, since each stop holds up all others; one that was stopped in several namespaces in a row rests for all.
  */
 export function controllerRender(milliseconds = MOST_MILLISECONDS, now = () => performance.now()): Render {
   /** What custom resources were rendered from in time; what the controller has stored is never changed. */
@@ -64,29 +109,31 @@ export function controllerRender(milliseconds = MOST_MILLISECONDS, now = () => p
       readonly error: StoppedRender;
     }
   >();
-  const rests = new WeakMap<RenderedKind['construct'], { readonly stops: number; readonly until: number }>();
+  const constructs = new WeakMap<RenderedKind['construct'], Stops>();
   return (kind, cr, inputs) => {
     if (ended.has(cr) && isDeepStrictEqual(ended.get(cr), inputs)) return renderFreely(kind, cr, inputs);
     const { construct } = kind;
-    const { uid, generation } = cr.metadata;
+    const { uid, generation, namespace = uid ?? '' } = cr.metadata;
     const stop = stops.get(uid);
     if (stop && stop.generation === generation && isDeepStrictEqual(stop.inputs, inputs)) throw stop.error;
-    const rest = rests.get(construct) ?? { stops: 0, until: 0 };
-    if (rest.stops >= REST.stops && now() < rest.until) {
-      const why = `the construct ${construct.name} was stopped ${rest.stops} times in a row, and rests for a minute`;
-      const message = `${ownerOf(kind, cr)} isn't rendered: ${why}; look for a loop that doesn't end`;
-      throw new OperatorError({ reason: 'RenderFailed', message, retry: 'backoff' });
+    const all = constructs.get(construct) ?? new Stops();
+    constructs.set(construct, all);
+    const rest = all.restOf(namespace, now());
+    if (rest) {
+      const message = `${ownerOf(kind, cr)} isn't rendered: the construct ${construct.name} ${rest.why}; look for a loop that doesn't end`;
+      const retryAfterMilliseconds = rest.milliseconds;
+      throw new OperatorError({ reason: 'RenderFailed', message, retry: 'backoff', retryAfterMilliseconds });
     }
     try {
       const objects = renderInTime(kind, cr, inputs, milliseconds);
       ended.set(cr, inputs);
       stops.delete(uid);
-      rests.delete(construct);
+      all.ended();
       return objects;
     } catch (error) {
       if (error instanceof StoppedRender) {
         stops.set(uid, { generation, inputs, error });
-        rests.set(construct, { stops: rest.stops + 1, until: now() + REST.milliseconds });
+        all.add(namespace, now());
       }
       throw error;
     }

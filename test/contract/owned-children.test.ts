@@ -570,13 +570,16 @@ describe('OwnedChildren, references', () => {
     ['flaps for an hour', 1_000, 3_600],
     ['flaps fast', 20, 3_000],
     ['flaps slowly', 9_000, 400],
+    ['flaps every five minutes', 300_000, 2_000],
   ])('follows what others change, which %s, and what they leave in the end', (_, milliseconds, most) => {
     const one = controller({ kind, render });
     const theirs = (text: string) => ({ ...object(CONFIG_MAP, 'web'), data: { text } });
-    const planAt = (turn: number, text: string): Plan => {
+    const planAt = (turn: number, text: string, at = NOW.getTime() + turn * milliseconds): Plan => {
       const find: Reader['find'] = ({ keep }) => ({ objects: [keep(theirs(text))] });
-      const now = new Date(NOW.getTime() + turn * milliseconds);
-      return one.reconcile('shop/web', { ...readerOf({}), find }, now);
+      const plan = one.reconcile('shop/web', { ...readerOf({}), find }, new Date(at));
+      const next = typeof plan.requeueAt === 'function' ? plan.requeueAt([])?.getTime() : undefined;
+      const isDue = next !== undefined && next < NOW.getTime() + (turn + 1) * milliseconds;
+      return isDue && !plan.error ? planAt(turn, text, next) : plan;
     };
     let followed = 0;
     const wanted = (text: string) => render(KIND, cr(), { references: { theme: theirs(text) } })[0];

@@ -1,6 +1,6 @@
 import { ApiObject, App, Chart, JsonPatch, Lazy } from 'cdk8s';
 import { Construct } from 'constructs';
-import { expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { OperatorError } from '../../src/contract/error.js';
 import type { CustomResourceProps } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
@@ -53,33 +53,82 @@ test('a construct that takes too long is stopped, also in an endless loop, and e
   expect(inTime(100, suspendedOnce, late)).toBe(2);
 });
 
-test('a controller runs a construct that hangs once for a custom resource, generation and policy, and lets it rest after several', () => {
-  let [runs, now, hangs] = [0, 0, true];
-  const kind = kindThat(() => {
-    for (runs++; hangs;);
-  });
-  const render = controllerRender(20, () => now);
-  const noPolicy = {};
-  const of = (uid: string, { policy = noPolicy, generation = 1 } = {}): string =>
-    reasonOf(() => {
-      const { metadata, ...cr } = widget('web', { image: 'nginx', size: 1 });
-      render(kind, { ...cr, metadata: { ...metadata, uid, generation } }, { policy });
-    });
-  /** Reports whether it ran: twice on a machine so busy that it looks suspended. */
-  const hasRun = (): boolean => {
-    const before = runs;
-    runs = 0;
-    return before > 0;
-  };
-  const stopped = /^RenderFailed: .* was stopped, since it took longer than 0.02 s/;
+describe('A controller, with a construct that hangs', () => {
+  const stopped = /was stopped, since it took longer than 0.02 s/;
 
-  expect([of('a'), hasRun()]).toEqual([expect.stringMatching(stopped), true]);
-  expect([of('a'), hasRun()]).toEqual([expect.stringMatching(stopped), false]);
-  expect([of('a', { policy: { other: {} } }), hasRun()]).toEqual([expect.stringMatching(stopped), true]);
-  expect([of('a', { generation: 2 }), hasRun()]).toEqual([expect.stringMatching(stopped), true]);
-  expect([of('b'), hasRun()]).toEqual([expect.stringContaining('stopped 3 times in a row'), false]);
-  [now, hangs] = [60_000, false];
-  expect([of('b'), hasRun()]).toEqual(['nothing was thrown', true]);
+  /** The construct hangs for a size of 0. */
+  function hanging() {
+    let [runs, now] = [0, 0];
+    const kind = kindThat((_, { spec }) => {
+      for (runs++; spec.size === 0;);
+    });
+    const render = controllerRender(20, () => now);
+    const noPolicy = {};
+    const fault = (uid: string, { policy = noPolicy, generation = 1, namespace = 'shop', size = 0 } = {}) => {
+      const { metadata, ...cr } = widget('web', { image: 'nginx', size });
+      try {
+        render(kind, { ...cr, metadata: { ...metadata, namespace, uid, generation } }, { policy });
+      } catch (error) {
+        return error as OperatorError;
+      }
+      return undefined;
+    };
+    /** Reports whether it ran: twice on a machine so busy that it looks suspended. */
+    const hasRun = (): boolean => {
+      const before = runs;
+      runs = 0;
+      return before > 0;
+    };
+    return { fault, hasRun, pass: (milliseconds: number) => void (now += milliseconds) };
+  }
+
+  test('is held up once for a custom resource, generation and policy', () => {
+    const { fault, hasRun } = hanging();
+    expect([fault('a')?.message, hasRun()]).toEqual([expect.stringMatching(stopped), true]);
+    expect([fault('a')?.message, hasRun()]).toEqual([expect.stringMatching(stopped), false]);
+    expect([fault('a', { policy: { other: {} } })?.reason, hasRun()]).toEqual(['RenderFailed', true]);
+    expect([fault('a', { generation: 2 })?.reason, hasRun()]).toEqual(['RenderFailed', true]);
+  });
+
+  test('lets one namespace rest after several stops, longer each time, and renders for the others', () => {
+    const { fault, hasRun, pass } = hanging();
+    let generation = 0;
+    const edited = () => fault(String(generation % 2), { generation: ++generation });
+    for (let stop = 0; stop < 3; stop++) {
+      expect(edited()?.message).toMatch(stopped);
+      expect(fault('b', { namespace: 'other', size: stop + 1, generation: stop })).toBeUndefined();
+    }
+    hasRun();
+    const rest = fault('c', { size: 1 });
+    expect(rest?.message).toBe(
+      "Widget shop/web isn't rendered: the construct Built was stopped 3 times in this namespace, and rests for 60 s; look for a loop that doesn't end",
+    );
+    expect(rest).toMatchObject({ retry: 'backoff', retryAfterMilliseconds: 60_000 });
+    expect(hasRun()).toBe(false);
+    pass(60_000);
+    expect(edited()?.message).toMatch(stopped);
+    expect(edited()?.retryAfterMilliseconds).toBe(120_000);
+    pass(1_300_000);
+    expect([edited(), edited()].map((error) => error?.message)).toEqual(
+      Array(2).fill(expect.stringMatching(stopped)),
+    );
+  });
+
+  test('lets the construct rest when several namespaces were stopped in a row', () => {
+    const { fault, hasRun, pass } = hanging();
+    for (const namespace of ['a', 'b', 'c'])
+      expect(fault(namespace, { namespace })?.message).toMatch(stopped);
+    hasRun();
+    expect(fault('d', { namespace: 'd', size: 1 })).toMatchObject({
+      message: expect.stringContaining('stopped in 3 namespaces in a row, and rests for 60 s') as string,
+      retryAfterMilliseconds: 60_000,
+    });
+    expect(hasRun()).toBe(false);
+    pass(60_000);
+    expect(fault('d', { namespace: 'd', size: 1 })).toBeUndefined();
+    expect(fault('e', { namespace: 'e' })?.message).toMatch(stopped);
+    expect(fault('d', { namespace: 'd', size: 2, generation: 2 })).toBeUndefined();
+  });
 });
 
 test('objects carry the namespace and the labels of their custom resource', () => {
