@@ -1,7 +1,8 @@
 import { relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { messageOf, OperatorError } from './error.js';
-import { isMap } from './object.js';
+import { LAST_APPLIED_ANNOTATION } from './names.js';
+import { isMap, valueAt } from './object.js';
 
 /** Folder of this project's own code, compiled or not. */
 const OWN = fileURLToPath(new URL('..', import.meta.url));
@@ -31,21 +32,34 @@ export function describeThrown(error: unknown): string {
   return origin === undefined ? messageOf(error) : `${messageOf(error)} (at ${origin})`;
 }
 
+/** Members of a Secret, as it is kept, that hold none of its values. */
+const WITHOUT_VALUES: ReadonlySet<string> = new Set([
+  ...['apiVersion', 'kind', 'metadata', 'type', 'immutable', 'keys', 'empty', 'checksum'],
+]);
+
+/** Calls a function that reads these objects, or objects of these types. @throws `thrownReading` of what it throws */
+export function reading<T>(read: readonly unknown[], call: () => T): T {
+  try {
+    return call();
+  } catch (error) {
+    throw thrownReading(read, error);
+  }
+}
+
 /**
- * Returns what a function has thrown that has read these objects. Where one is a Secret, of which more than a checksum is
- * kept, the text may hold its values: type and place alone are left.
+ * Returns what a function has thrown that has read these objects. Where values of a Secret are among them, the text may hold
+ * these: type and place alone are left.
  */
 export function thrownReading(read: readonly unknown[], error: unknown): unknown {
   return readsSecrets(read) ? withoutText(error) : error;
 }
 
-/** Reports whether values of a Secret may be among objects, or lists of them, as a plan or a construct reads them. */
+/** Reports whether values of a Secret may be among objects, as they are kept, or lists of them. */
 export function readsSecrets(read: readonly unknown[]): boolean {
-  return read
-    .flat()
-    .some(
-      (object) => isMap(object) && object.kind === 'Secret' && ('data' in object || !('checksum' in object)),
-    );
+  const holdsValues = (object: object): boolean =>
+    Object.keys(object).some((member) => !WITHOUT_VALUES.has(member)) ||
+    valueAt(object, ['metadata', 'annotations', LAST_APPLIED_ANNOTATION]) !== undefined;
+  return read.flat().some((object) => isMap(object) && object.kind === 'Secret' && holdsValues(object));
 }
 
 /** Returns an error and its causes; a cause that leads back ends them. */

@@ -42,7 +42,7 @@ import {
 } from './object.js';
 import type { AnyObject, CustomResource, KubernetesObject, OwnerReference } from './object.js';
 import { waitingOf, waitOf } from './order.js';
-import { describeThrown, thrownReading } from './origin.js';
+import { describeThrown, reading } from './origin.js';
 import { keepIdentity, keepStatus, observedOf, unreadableFor } from './projections.js';
 import { keepPod, withTroubles } from './pods.js';
 import { childReadiness, worstReadiness } from './readiness.js';
@@ -244,11 +244,7 @@ export class OwnedChildren implements Controller {
   }
 
   private handedOver(cr: LiveResource, children: readonly AnyObject[]): readonly HandOver[] {
-    try {
-      return this.functions.handOver?.({ cr: cr as never, children }) ?? [];
-    } catch (error) {
-      throw thrownReading(children, error);
-    }
+    return reading(children, () => this.functions.handOver?.({ cr: cr as never, children }) ?? []);
   }
 
   private applied(
@@ -407,16 +403,17 @@ export class OwnedChildren implements Controller {
     failures: readonly Failure[],
   ): { readonly report: StatusReport<object>; readonly error?: OperatorError } {
     const { cr, now } = pass;
-    if (!this.functions.status || unreadableFor(cr)) return { report: {} };
+    const { status } = this.functions;
+    if (!status || unreadableFor(cr)) return { report: {} };
     const related = this.related(pass);
     try {
-      const report = this.functions.status({ cr: cr as never, children, related, failures, now });
+      const input = { cr: cr as never, children, related, failures, now };
+      const report = reading([...children, ...related], () => status(input));
       requireKnownFields(report.fields ?? {}, this.owning.statusFields);
       // Throws for what can't be sent.
       canonicalJson([report.fields, report.conditions]);
       return { report };
-    } catch (error_) {
-      const thrown = thrownReading([...children, ...related], error_);
+    } catch (thrown) {
       const error = new OperatorError({
         reason: 'StatusFailed',
         message: `The status of ${describeRef(refOf(cr))} can't be computed: ${describeThrown(thrown)}`,

@@ -5,7 +5,7 @@ import type { Controller, Metric, Plan, TypeRef } from '../contract/controller.j
 import { OperatorError } from '../contract/error.js';
 import { describeRef, objectId, splitKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
-import { thrownReading } from '../contract/origin.js';
+import { reading } from '../contract/origin.js';
 import { groupKind } from '../contract/resource.js';
 import { declareMetric } from '../telemetry/metrics.js';
 import type { Metrics, RecordSample } from '../telemetry/metrics.js';
@@ -201,16 +201,12 @@ export class Runner {
   private plan(key: string, now: Date): Plan {
     const { controller } = this.props;
     const { watches, lookups } = controller;
-    try {
-      return lookups
+    const types = [...watches, ...(lookups ?? [])].map(({ type }) => type);
+    return reading(types, () =>
+      lookups
         ? this.lookups.plan(key, (finder) => controller.reconcile(key, this.reader.withFinder(finder), now))
-        : controller.reconcile(key, this.reader, now);
-    } catch (error) {
-      throw thrownReading(
-        [...watches, ...(lookups ?? [])].map(({ type }) => type),
-        error,
-      );
-    }
+        : controller.reconcile(key, this.reader, now),
+    );
   }
 
   /** Never rejects, and never loses the key. */

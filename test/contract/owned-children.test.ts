@@ -4,7 +4,7 @@ import type { ChangeSet } from '../../src/contract/change.js';
 import type { Plan, Reader } from '../../src/contract/controller.js';
 import { OperatorError } from '../../src/contract/error.js';
 import type { Render } from '../../src/contract/kind.js';
-import { APPLIED_HASH_ANNOTATION } from '../../src/contract/names.js';
+import { APPLIED_HASH_ANNOTATION, LAST_APPLIED_ANNOTATION } from '../../src/contract/names.js';
 import { contentHash } from '../../src/contract/object.js';
 import type { AnyObject, CustomResource } from '../../src/contract/object.js';
 import { OwnedChildren } from '../../src/contract/owned-children.js';
@@ -377,12 +377,17 @@ describe('OwnedChildren, status', () => {
     expect(plan.events[0]?.event([])).toMatchObject({ type: 'Warning', reason: 'StatusFailed' });
   });
 
-  it.each(['status', 'handOver'] as const)(
-    'says type and place alone of what %s throws that was given a Secret',
-    (name) => {
+  const copy = { annotations: { [LAST_APPLIED_ANNOTATION]: 'hunter2' } };
+  it.each<[name: 'status' | 'handOver', value: object, meta?: Meta]>([
+    ['status', { password: 'hunter2' }],
+    ['handOver', { password: 'hunter2' }],
+    ['status', {}, copy],
+  ])(
+    'says type and place alone of what %s throws that was given values of a Secret: %j %j',
+    (name, value, meta) => {
       const throws = ({ children: [secret] }: { readonly children: readonly AnyObject[] }): never =>
         JSON.parse(secret?.password as string) as never;
-      const secret = { ...object(SECRET, 'web'), password: 'hunter2' };
+      const secret = { ...object(SECRET, 'web', meta), ...value };
       const given = {
         [name]: throws as never,
         children: [secret],
@@ -396,6 +401,21 @@ describe('OwnedChildren, status', () => {
       expect(inspect([plan.error, plan.statusError?.([])], { depth: 9 })).not.toContain('hunter2');
     },
   );
+
+  it.each<[what: string, secret: object, status: () => never, said: string]>([
+    ['a function that was given a Secret without values throws', {}, throwing, 'no children'],
+    [
+      'a field is called that the schema lacks',
+      { password: 'hunter2' },
+      () => ({ fields: { rowz: 1 } }) as never,
+      'it has a field rowz',
+    ],
+  ])('says all of it where %s', (_, kept, status, said) => {
+    const secret = { ...object(SECRET, 'web'), ...kept };
+    const kind = { children: [SECRET], formerChildren: [], statusFields: ['rows'] };
+    const plan = planned({ status, children: [secret], render: () => [secret], kind });
+    expect(statusOf(plan).conditions[0]?.message).toContain(`computed: ${said}`);
+  });
 
   it('judges by the children where the function of the kind does not', () => {
     const status = () => ({ fields: { url: 'http://web' } });
