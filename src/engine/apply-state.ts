@@ -7,6 +7,7 @@ import type { AnyObject } from '../contract/object.js';
 import { mostPause } from './api-error.js';
 import type { Clock } from './clock.js';
 import type { Store, StoreReader } from './cache.js';
+import { isSamePaths } from './managed-fields.js';
 import { CONTESTED, REFUSAL_MILLISECONDS, RELEASE_MILLISECONDS } from './retry.js';
 
 /** One step, and what it needs over and over. */
@@ -129,7 +130,7 @@ export class LastApplies {
 }
 
 export function isSameApply(then: LastApply | undefined, now: LastApply): boolean {
-  return then !== undefined && then.hash === now.hash && then.uid === now.uid && then.owned === now.owned;
+  return then?.hash === now.hash && then.uid === now.uid && isSamePaths(then.owned, now.owned);
 }
 
 /** Returns how long a refusal for these reasons counts at most, where nothing changes. */

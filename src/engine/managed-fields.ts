@@ -515,6 +515,11 @@ function mark(at: string, sort = '.'): string {
   return `${sort}${hash('sha1', at, 'base64').slice(0, 8)}`;
 }
 
+/** Reports whether two digests are of the same paths; the marks go by what the object has there, also from other writers. */
+export function isSamePaths(a: string | undefined, b: string | undefined): boolean {
+  return a?.slice(0, DIGEST_LENGTH) === b?.slice(0, DIGEST_LENGTH);
+}
+
 /** Drops what identifies an object, which is never owned. */
 function withoutIdentity(intent: object): Readonly<Record<string, unknown>> {
   const { apiVersion, kind, metadata, ...rest } = intent as Record<string, unknown>;
@@ -565,8 +570,7 @@ export function hasDrifted(before: Owned, after: Owned): boolean {
   if (hashAfter !== hashBefore && hashAfter !== undefined) return false;
   if (hashBefore === undefined) return false;
   if (before.drifted) return true;
-  for (const [owner, paths] of before.owned) if (after.owned.get(owner) !== paths) return true;
-  return false;
+  return [...before.owned].some(([owner, paths]) => !isSamePaths(after.owned.get(owner), paths));
 }
 
 /** Returns the hashes of all of our managers that share the object. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
-import { FieldPaths, ownerKey } from '../../src/engine/managed-fields.js';
+import { isSameApply } from '../../src/engine/apply-state.js';
+import { FieldPaths, hasDrifted, ownerKey } from '../../src/engine/managed-fields.js';
 import { anObject, applied, DEPLOYMENT, MANAGER, ownedBy, SERVICE, WIDGET } from './support/builders.js';
 
 /** As kube-apiserver 1.36 recorded it for the intent below. */
@@ -273,6 +274,32 @@ describe('FieldPaths', () => {
     };
     const taken = of(filled);
     expect(paths.expected(intent, taken)).not.toBe(taken);
+  });
+
+  it.each([
+    [
+      'another writer sets a list that we do not name',
+      byOthers({ 'f:spec': { 'f:tolerations': {} } }),
+      { emptyDir: {}, tolerations: [{}] },
+    ],
+    [
+      'another writer fills a map that we have applied empty',
+      byOthers({ 'f:spec': { 'f:emptyDir': { 'f:medium': {} } } }),
+      { emptyDir: { medium: 'Memory' } },
+    ],
+  ])('sees no drift, and the same apply, where %s', (_, entry, spec) => {
+    const paths = new FieldPaths();
+    const annotations = { 'reconstruct.kosmos.io/applied-hash': 'h' };
+    const seen = (object: AnyObject) => ({
+      object: { ...object, metadata: { ...object.metadata, annotations } },
+      owned: paths.owned(object),
+    });
+    const own = { 'f:spec': { 'f:emptyDir': {} } };
+    const before = seen({ ...live(own), spec: { emptyDir: {} } });
+    const after = seen({ ...live(own, entry), spec });
+    expect(hasDrifted(before, after)).toBe(false);
+    const lastApply = ({ owned }: typeof before) => ({ hash: 'h', uid: '1', owned: owned.get(MANAGER) });
+    expect(isSameApply(lastApply(before), lastApply(after))).toBe(true);
   });
 
   it('does not learn without end from names that another writer makes up', () => {
