@@ -1,5 +1,5 @@
 import type { Found, Lookup, Query } from '../contract/controller.js';
-import { byName, canonicalJson, keyOf } from '../contract/object.js';
+import { byName, canonicalJson, keyOf, splitKey } from '../contract/object.js';
 import type { Scope } from './api.js';
 import { sameButVersion, Store } from './cache.js';
 import type { Clock } from './clock.js';
@@ -8,7 +8,7 @@ import { TOO_LARGE } from './retry.js';
 
 /** Maximum number of objects that one query finds. */
 const MAX_OBJECTS = 1_000;
-/** Maximum size of what the queries of one namespace find, in characters of JSON; in memory it takes up to four times as much. */
+/** Maximum size of what is looked up for the keys of one namespace, in characters of JSON; in memory it takes up to four times as much. */
 const MAX_SIZE = 16 * 1024 * 1024;
 /** The largest objects, as many as this, are no load for the memory. */
 const PAGE_OBJECTS = 50;
@@ -26,16 +26,12 @@ interface Watching {
   readonly scope: Scope;
   readonly store: Store;
   readonly reflector: Reflector;
-  readonly keys: Set<string>;
   readonly end: AbortController;
-  /** Sizes of what is kept, by key. */
+  /** Keys that ask for it, by their namespace. */
+  readonly keys: Map<string, Set<string>>;
+  /** Sizes of what is kept, by key, and their sum. */
   readonly sizes: Map<string, number>;
-}
-
-/** A query that found too much, until it is asked again. */
-interface Refused {
-  readonly why: string;
-  readonly at: number;
+  size: number;
 }
 
 /** Looks up objects for the plan of one key. */
@@ -48,17 +44,17 @@ export interface Finder {
  * for it.
  *
  * **Guarantees.** A query is answered by what a complete list and its watch have shown. Its keys are woken once it is known, and
- * by every change of what is kept. Nothing else is read, or kept in memory. What is kept is bounded, for each namespace by
- * itself: a query beyond it is given up, and asked again by a plan that comes a minute later.
+ * by every change of what is kept. Nothing else is read, or kept in memory. What is kept is bounded, by the namespace of the keys
+ * that ask: a query beyond it is given up for these, and asked again by a plan that comes a minute later.
  */
 export class Lookups {
   private readonly watching = new Map<string, Watching>();
   /** By key, the queries of its latest plan. */
   private readonly asked = new Map<string, Set<string>>();
   private readonly numbers = new Map<Lookup, number>();
-  /** Keyed by query. */
-  private readonly refused = new Map<string, Refused>();
-  /** Keyed by namespace. */
+  /** By namespace of keys and query, the answer where it finds too much. */
+  private readonly refused = new Map<string, { readonly found: Found; readonly until: number }>();
+  /** By namespace of keys, the size of all that they look up. */
   private readonly sizes = new Map<string, number>();
 
   constructor(private readonly props: LookupsProps) {}
@@ -73,13 +69,15 @@ export class Lookups {
         const id = JSON.stringify([this.numberOf(lookup), scope.namespace, scope.name, scope.selector]);
         this.asked.set(key, asked.add(id));
         needed.add(id);
-        const refused = this.refused.get(id);
-        if (refused && this.props.clock.monotonic() - refused.at < TOO_LARGE.least)
-          return { why: refused.why, isTooMuch: true };
-        this.refused.delete(id);
+        const namespace = namespaceOf(key);
+        const refused = this.refusal(namespace, id);
+        if (refused) return refused;
         const watching = this.watching.get(id) ?? this.open(id, lookup, scope);
-        watching.keys.add(key);
-        return answerOf(watching, scope);
+        const keys = watching.keys.get(namespace);
+        watching.keys.set(namespace, (keys ?? new Set()).add(key));
+        if (!keys) this.charge(namespace, watching.size);
+        this.limit(id, watching);
+        return this.refusal(namespace, id) ?? answerOf(watching, scope);
       },
     });
     for (const id of asked) {
@@ -100,7 +98,8 @@ export class Lookups {
   }
 
   stop(): void {
-    for (const id of this.watching.keys()) this.close(id);
+    for (const [id, watching] of this.watching)
+      for (const namespace of watching.keys.keys()) this.drop(id, watching, namespace);
     this.refused.clear();
   }
 
@@ -113,22 +112,26 @@ export class Lookups {
   private open(id: string, { keep }: Lookup, scope: Scope): Watching {
     const { reflector, wake } = this.props;
     const { namespace, name, selector } = scope;
-    const [keys, sizes, end] = [new Set<string>(), new Map<string, number>(), new AbortController()];
+    const end = new AbortController();
     const store = new Store({
       keep: (object) => {
         // Those that come before the watch has ended.
         if (end.signal.aborted) return undefined;
         const kept = keep(object);
         this.resize(watching, keyOf(object), canonicalJson(kept).length);
-        return this.isTooMuch(id, watching) ? undefined : kept;
+        this.limit(id, watching);
+        return end.signal.aborted ? undefined : kept;
       },
       ...{ readOnly: true, perNamespace: namespace !== undefined },
       ...(selector !== undefined && { selector }),
       ...(name !== undefined && { name }),
     });
-    const watching: Watching = { scope, store, reflector: reflector(scope, store), keys, end, sizes };
+    const watching: Watching = {
+      ...{ scope, store, reflector: reflector(scope, store), end },
+      ...{ keys: new Map<string, Set<string>>(), sizes: new Map<string, number>(), size: 0 },
+    };
     const wakeAll = (): void => {
-      for (const key of keys) wake(key);
+      for (const keys of watching.keys.values()) for (const key of keys) wake(key);
     };
     let isKnown = false;
     store.onChange((before, after) => {
@@ -144,42 +147,61 @@ export class Lookups {
     return watching;
   }
 
-  private resize({ sizes, scope: { namespace = '' } }: Watching, key: string, size: number): void {
-    const total = (this.sizes.get(namespace) ?? 0) + size - (sizes.get(key) ?? 0);
-    if (total > 0) this.sizes.set(namespace, total);
-    else this.sizes.delete(namespace);
+  private resize(watching: Watching, key: string, size: number): void {
+    const { sizes, keys } = watching;
+    const change = size - (sizes.get(key) ?? 0);
+    watching.size += change;
+    for (const namespace of keys.keys()) this.charge(namespace, change);
     if (size > 0) sizes.set(key, size);
     else sizes.delete(key);
   }
 
-  /** Gives a query up where it finds too much. */
-  private isTooMuch(id: string, { scope: { namespace = '' }, sizes, keys }: Watching): boolean {
-    const isLarge = (this.sizes.get(namespace) ?? 0) > MAX_SIZE;
-    if (!isLarge && sizes.size <= MAX_OBJECTS) return false;
-    const most = MAX_OBJECTS.toLocaleString('en');
-    const where = namespace ? `in the namespace ${namespace} ` : '';
-    const why = isLarge
-      ? `all that is referred to ${where}has more than ${MAX_SIZE / 1024 / 1024} MiB`
-      : `it has more than ${most} objects`;
-    this.refused.set(id, { why, at: this.props.clock.monotonic() });
-    this.close(id);
-    for (const key of keys) this.props.wake(key);
-    return true;
+  private charge(namespace: string, change: number): void {
+    const size = (this.sizes.get(namespace) ?? 0) + change;
+    if (size > 0) this.sizes.set(namespace, size);
+    else this.sizes.delete(namespace);
+  }
+
+  /** Gives a query up for the namespaces that it finds too much for, by itself or with their other queries. */
+  private limit(id: string, watching: Watching): void {
+    const isLong = watching.sizes.size > MAX_OBJECTS;
+    for (const [namespace, keys] of watching.keys) {
+      if (!isLong && (this.sizes.get(namespace) ?? 0) <= MAX_SIZE) continue;
+      const from = namespace ? `from the namespace ${namespace} ` : '';
+      const why = isLong
+        ? `it has more than ${MAX_OBJECTS.toLocaleString('en')} objects`
+        : `all that is referred to ${from}has more than ${MAX_SIZE / 1024 / 1024} MiB`;
+      const now = this.props.clock.monotonic();
+      for (const [other, { until }] of this.refused) if (until <= now) this.refused.delete(other);
+      const found = { why, isTooMuch: true };
+      this.refused.set(`${namespace} ${id}`, { found, until: now + TOO_LARGE.least });
+      this.drop(id, watching, namespace);
+      for (const key of keys) this.props.wake(key);
+    }
+  }
+
+  private refusal(namespace: string, id: string): Found | undefined {
+    const { found, until = 0 } = this.refused.get(`${namespace} ${id}`) ?? {};
+    return this.props.clock.monotonic() < until ? found : undefined;
   }
 
   private leave(id: string, key: string): void {
     const watching = this.watching.get(id);
-    if (!watching) this.refused.delete(id);
-    else if (watching.keys.delete(key) && watching.keys.size === 0) this.close(id);
+    const keys = watching?.keys.get(namespaceOf(key));
+    if (watching && keys?.delete(key) && keys.size === 0) this.drop(id, watching, namespaceOf(key));
   }
 
-  private close(id: string): void {
-    const watching = this.watching.get(id);
-    if (!watching) return;
+  /** Ends the watch with the last namespace whose keys ask for it. */
+  private drop(id: string, watching: Watching, namespace: string): void {
+    if (watching.keys.delete(namespace)) this.charge(namespace, -watching.size);
+    if (watching.keys.size > 0) return;
     watching.end.abort();
     this.watching.delete(id);
-    for (const key of watching.sizes.keys()) this.resize(watching, key, 0);
   }
+}
+
+function namespaceOf(key: string): string {
+  return splitKey(key).namespace ?? '';
 }
 
 /** Returns what a query asks the API server for. */

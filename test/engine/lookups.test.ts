@@ -48,7 +48,7 @@ it.each<[what: string, objects: readonly AnyObject[], why: RegExp]>([
   [
     'too large ones',
     Array.from({ length: 40 }, (_, n) => large(`c${n}`, String(n), 0.9 * MIB)),
-    /^all that is referred to in the namespace shop has more than 16 MiB$/,
+    /^all that is referred to from the namespace shop has more than 16 MiB$/,
   ],
 ])('a query that finds %s is given up, and asked again after a minute', async (_, objects, why) => {
   const { transport, clock, woken, ask } = newLookups();
@@ -73,24 +73,53 @@ it.each<[what: string, objects: readonly AnyObject[], why: RegExp]>([
   expect((await ask('shop/web', query)).objects).toHaveLength(1);
 });
 
-it('what the queries of one namespace find is bounded together, and no other namespace by it', async () => {
-  const { transport, ask } = newLookups();
-  const fill = async (key: string, namespace: string, name: string): Promise<Found> => {
-    await ask(key, { namespace, name });
-    transport.lastStream
-      .event('ADDED', {
-        ...large(name, '1', 9 * MIB),
-        metadata: { ...configMap(name, '1').metadata, namespace },
-      })
-      .listed('1');
-    await settled();
-    return ask(key, { namespace, name });
-  };
-  expect((await fill('a', 'shop', 'a')).objects).toHaveLength(1);
-  expect(await fill('b', 'shop', 'b')).toMatchObject({ isTooMuch: true });
-  expect((await fill('c', 'bank', 'c')).objects).toHaveLength(1);
-  await ask('a', { namespace: 'bank', name: 'c' });
-  expect((await fill('d', 'shop', 'd')).objects).toHaveLength(1);
+/** The only object that a query by name finds, which is asked for once before. */
+async function found(
+  { transport, ask }: ReturnType<typeof newLookups>,
+  key: string,
+  query: { readonly namespace?: string; readonly name: string },
+): Promise<Found> {
+  await ask(key, query);
+  const { metadata, ...object } = large(query.name, '1', 9 * MIB);
+  const { namespace, ...rest } = metadata;
+  transport.lastStream.event('ADDED', { ...object, metadata: { ...rest, ...query } }).listed('1');
+  await settled();
+  return ask(key, query);
+}
+
+it.each<[where: string, namespace: { readonly namespace?: string }]>([
+  ['in one namespace', { namespace: 'common' }],
+  ['in the cluster', {}],
+])('what is referred to from one namespace is bounded together, and no other by it, %s', async (_, where) => {
+  const lookups = newLookups();
+  const { ask } = lookups;
+  expect((await found(lookups, 'shop/a', { ...where, name: 'a' })).objects).toHaveLength(1);
+  expect(await found(lookups, 'shop/b', { ...where, name: 'b' })).toMatchObject({ isTooMuch: true });
+  expect((await found(lookups, 'bank/c', { ...where, name: 'c' })).objects).toHaveLength(1);
+  // What others have looked up counts for those who refer to it, too.
+  expect((await ask('shop/d', { ...where, name: 'a' })).objects).toHaveLength(1);
+  expect(await ask('shop/d', { ...where, name: 'c' })).toMatchObject({ isTooMuch: true });
+  expect((await ask('bank/c', { ...where, name: 'c' })).objects).toHaveLength(1);
+  // Asked for by name in another namespace, it makes room.
+  await ask('shop/a', { namespace: 'bank', name: 'd' });
+  await ask('shop/d', { namespace: 'bank', name: 'd' });
+  expect((await found(lookups, 'shop/e', { ...where, name: 'e' })).objects).toHaveLength(1);
+});
+
+it('a query that was refused stays so for the others, whichever key leaves', async () => {
+  const { transport, clock, ask } = newLookups();
+  await ask('shop/a', query);
+  await ask('shop/b', query);
+  for (let n = 0; n < 20; n++) transport.lastStream.event('ADDED', large(`c${n}`, String(n), MIB));
+  await vi.waitFor(() => {
+    expect(transport.lastStream.closed).toBe(true);
+  });
+  for (const key of ['shop/a', 'shop/b']) expect(await ask(key, query)).toMatchObject({ isTooMuch: true });
+  await ask('shop/a', { namespace: 'shop', name: 'a' });
+  expect(await ask('shop/b', query)).toMatchObject({ isTooMuch: true });
+  expect(transport.streams).toHaveLength(2);
+  await clock.advance(60_000);
+  expect(await ask('shop/b', query)).toEqual({});
 });
 
 it('what shrinks or goes makes room', async () => {

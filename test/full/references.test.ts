@@ -153,7 +153,7 @@ test('what one namespace refers to is bounded, and keeps no other from what it r
   });
   expect(stalled.length).toBeLessThan(4);
   expect((await crowd.stalled(stalled[0]!, 'ReferenceTooLarge')).message).toMatch(
-    /^Site crowd-\w+\/theme-\d+ refers to ConfigMap .* \(references\.theme\), which is too much: all that is referred to in the namespace crowd-\w+ has more than 16 MiB; /,
+    /^Site crowd-\w+\/theme-\d+ refers to ConfigMap .* \(references\.theme\), which is too much: all that is referred to from the namespace crowd-\w+ has more than 16 MiB; /,
   );
   await put(secrets, 'beside', secret('x'));
   await sites.create('beside', { secret: 'beside' });
