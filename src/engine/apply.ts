@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { controllerOf, describeRef, isMap, keyOf, objectId, refOf } from '../contract/object.js';
 import type { Change, Drift, FieldConflict } from '../contract/change.js';
 import type { ApplyStep, DriftMode } from '../contract/controller.js';
@@ -35,6 +36,7 @@ import {
   withApiVersion,
   withContentTaken,
   withItemsTaken,
+  withOfferTaken,
   withoutOwners,
 } from './managed-fields.js';
 import type { IsLeftOver, ManagedFieldsEntry } from './managed-fields.js';
@@ -297,12 +299,10 @@ export class Applier {
       force: step.owner !== undefined && known !== undefined,
     };
     const type = reader.resourceType(intent);
-    const send = async (content = body): Promise<Applied> =>
-      store.write(task.key, reader.writer, async () => this.props.api.apply(type, content, options));
+    const send = async (): Promise<Applied> =>
+      store.write(task.key, reader.writer, async () => this.props.api.apply(type, body, options));
     try {
-      // Taken with the object and then dropped, the offer doesn't outlive the adoption.
-      if (isAdopted(task, known)) await this.adopt(task, async () => send(withOfferTaken(body)));
-      return await send();
+      return await (isAdopted(task, known) ? this.adopt(task, send) : send());
     } catch (error) {
       if (!step.owner || !known || !(await this.repair(step, error, reader))) throw error;
       return send();
@@ -311,7 +311,7 @@ export class Applier {
 
   /**
    * Sends the apply by which an object is taken over, once what its former managers wrote is recorded as ours: so it goes
-   * where we don't name it. Where the API server refuses that, as for a field that can't be changed, only the items beside
+   * where we don't name it, and the offer, which would outlive the adoption. Where the API server refuses that, as for a field that can't be changed, only the items beside
    * ours in lists go, whichever writer they are from; and where it refuses that too, nothing goes.
    */
   private async adopt({ step, reader }: Task, send: () => Promise<Applied>): Promise<Applied> {
@@ -324,20 +324,21 @@ export class Applier {
       const options = { fieldManager, force: false };
       live = (await this.props.api.apply(reader.resourceType(object), nothing, options)).object;
     }
-    const before = managedFieldsOf(live);
-    const isOwn = (entry: ManagedFieldsEntry): boolean => isAppliedBy(fieldManager, entry);
+    let current = managedFieldsOf(live);
     const items = itemsBeside(live, object);
     const records = [
       withContentTaken(live, fieldManager),
-      items.length > 0 ? withItemsTaken(live, fieldManager, items) : before,
+      ...(items.length > 0 ? [withItemsTaken(live, fieldManager, items)] : []),
       // An earlier try may have been cut short.
-      before.some(isOwn) ? before.filter((entry) => !isOwn(entry)) : before,
+      current.filter((entry) => !isAppliedBy(fieldManager, entry)),
     ];
     let failure: unknown;
-    for (const [tries, record] of records.entries()) {
-      const current = tries === 0 ? before : records[tries - 1];
-      if (tries > 0 && record === current) continue;
-      if (record !== current) live = await this.writeManagedFields(step, live, record, reader);
+    for (const taken of records) {
+      const record = withOfferTaken(taken, live, fieldManager);
+      const isRecorded = isDeepStrictEqual(record, current);
+      if (isRecorded && failure) continue;
+      if (!isRecorded) live = await this.writeManagedFields(step, live, record, reader);
+      current = record;
       try {
         return await send();
       } catch (error) {
@@ -638,9 +639,11 @@ function lacking(
  * that removes the hash leaves our other fields.
  * @param isBareOurs an object of which we own fields, and that has lost the hash, counts too
  */
-function isDrift({ hash, hashName, step }: Task, { object, owned }: Entry, isBareOurs = true): boolean {
-  const last = hashOf(object, hashName);
-  return last === hash || (isBareOurs && last === undefined && owned.has(ownerKey(step.fieldManager)));
+function isDrift(task: Task, known: Entry, isBareOurs = true): boolean {
+  const { hash, hashName, step } = task;
+  const last = hashOf(known.object, hashName);
+  const isOurs = isBareOurs && known.owned.has(ownerKey(step.fieldManager)) && !isAdopted(task, known);
+  return last === hash || (last === undefined && isOurs);
 }
 
 function applyId({ step, objectId: id }: Task): string {
@@ -654,11 +657,6 @@ function refusedOf(task: Task, known: Entry | undefined): Refused {
 
 function isAdopted({ step: { owner } }: Task, known: Entry | undefined): boolean {
   return known !== undefined && isHandedOver(known.object, owner);
-}
-
-function withOfferTaken(intent: AnyObject): AnyObject {
-  const annotations = { ...intent.metadata.annotations, [ADOPT_BY_ANNOTATION]: '' };
-  return { ...intent, metadata: { ...intent.metadata, annotations } };
 }
 
 /** Reports whether a failure leads to deleting the object, and creating it again. */

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { canonicalJson, isTooDeep, sorted } from '../contract/object.js';
 import type { Drift } from '../contract/change.js';
 import {
+  ADOPT_BY_ANNOTATION,
   APPLIED_HASH_ANNOTATION,
   holderFor,
   isHashAnnotation,
@@ -659,10 +660,27 @@ export function withItemsTaken(
     if (!isLegacy(entry) && (entry.operation !== 'Update' || entry.subresource)) return entry;
     return { ...entry, fieldsV1: items.reduce(withoutSubtree, entry.fieldsV1 ?? {}) };
   });
-  const taken = items.map((path) =>
-    path.reduceRight<FieldsV1>((inner, segment) => ({ [segment]: inner }), { '.': {} }),
-  );
+  const taken = items.map((path) => fieldsAt(path, { '.': {} }));
   return withOwn(others, object, manager, taken);
+}
+
+const OFFER: FieldPath = ['f:metadata', 'f:annotations', `f:${ADOPT_BY_ANNOTATION}`];
+
+/** Returns entries when this manager alone owns the offer of an adoption, so that its next apply removes the annotation. */
+export function withOfferTaken(
+  entries: readonly ManagedFieldsEntry[],
+  object: AnyObject,
+  manager: string,
+): ManagedFieldsEntry[] {
+  const others = entries.map((entry) => ({
+    ...entry,
+    fieldsV1: withoutSubtree(entry.fieldsV1 ?? {}, OFFER),
+  }));
+  return withOwn(others, object, manager, [fieldsAt(OFFER, {})]);
+}
+
+function fieldsAt(path: FieldPath, leaf: FieldsV1): FieldsV1 {
+  return path.reduceRight((inner, segment) => ({ [segment]: inner }), leaf);
 }
 
 /** Adds fields to what a manager has applied. */

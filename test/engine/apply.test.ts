@@ -1,4 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { APPLY } from '../../src/engine/api.js';
+import { touches } from '../../src/engine/managed-fields.js';
+import type { FieldsV1, ManagedFieldsEntry } from '../../src/engine/managed-fields.js';
 import { REFUSAL_MILLISECONDS } from '../../src/engine/retry.js';
 import {
   deployment,
@@ -10,7 +13,16 @@ import {
   step,
   putOwner,
 } from './support/apply-setup.js';
-import { DEPLOYMENT, failure, fieldConflict, MANAGER, ownedBy, WIDGET, widget } from './support/builders.js';
+import {
+  applied,
+  DEPLOYMENT,
+  failure,
+  fieldConflict,
+  MANAGER,
+  ownedBy,
+  WIDGET,
+  widget,
+} from './support/builders.js';
 import { recordedFields } from './support/recorded-fields.js';
 
 describe('Applier', () => {
@@ -163,11 +175,38 @@ describe('Applier, ownership', () => {
   it('takes over what was handed over to it, by force', async () => {
     const setup = newSetup();
     const annotations = { 'reconstruct.kosmos.io/adopt-by': 'Widget/web' };
-    setup.server.put(DEPLOYMENT, { ...deployment(), metadata: { ...deployment().metadata, annotations } });
+    const path = ['f:metadata', 'f:annotations', 'f:reconstruct.kosmos.io/adopt-by'];
+    const offer = path.reduceRight<FieldsV1>((inner, segment) => ({ [segment]: inner }), {});
+    const managedFields = [
+      applied('kubectl-create', { 'f:spec': { 'f:paused': {} } }, 'apps/v1'),
+      applied('kubectl-annotate', offer, 'apps/v1'),
+    ];
+    const metadata = { ...deployment().metadata, annotations, managedFields };
+    setup.server.put(DEPLOYMENT, { ...deployment(), metadata });
     setup.sync();
     expect(await setup.apply()).toMatchObject({ action: 'configured' });
     expect(setup.last().query.force).toBe('true');
     expect(setup.server.get(DEPLOYMENT, 'shop/web')?.metadata.ownerReferences).toEqual([OWNER]);
+    // The apply that doesn't name the offer removes it, since no one else owns it.
+    const [read, write, apply, ...more] = setup.server.requests;
+    expect([read?.method, apply?.method, more]).toEqual(['GET', 'PATCH', []]);
+    const record = (write?.body as { value: ManagedFieldsEntry[] }[])[1]!.value;
+    const owners = record.filter(({ fieldsV1 = {} }) => touches(fieldsV1, path));
+    expect(owners).toMatchObject([{ manager: MANAGER, operation: 'Apply' }]);
+  });
+
+  it('reports no drift where it takes over what was refused before', async () => {
+    const setup = newSetup();
+    const annotations = { 'reconstruct.kosmos.io/adopt-by': 'Widget/web' };
+    const managedFields = [applied('kubectl-create', recordedFields(deployment()))];
+    const metadata = { ...deployment().metadata, annotations, managedFields };
+    setup.server.put(DEPLOYMENT, { ...deployment(), metadata });
+    setup.sync();
+    setup.server.intercept = ({ contentType }) =>
+      contentType === APPLY ? failure(422, 'Invalid', 'spec.replicas: Invalid value: 3') : undefined;
+    expect(await setup.apply(step(deployment(3)))).toMatchObject({ error: { reason: 'Invalid' } });
+    setup.server.intercept = () => undefined;
+    expect(await setup.apply()).toMatchObject({ action: 'configured' });
   });
 
   it('waits for what is being deleted', async () => {

@@ -291,6 +291,7 @@ describe('reconstruct adopt', () => {
     expect(shown.stdout).toContain('  .data.a is taken from kubectl-create\n');
     expect(shown.stdout).toContain('  .data.b is dropped, which is set by kubectl-create\n');
     expect(shown.stdout).toContain('.spec.ports[port=8080,protocol="TCP"] is dropped');
+    expect(shown.stdout).not.toContain(ADOPT_BY_ANNOTATION);
     expect(await offerOf(services, 'live')).toBeUndefined();
 
     const { code, stdout } = await adopter().run('bundle', 'live', '--yes');

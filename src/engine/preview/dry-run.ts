@@ -117,9 +117,10 @@ export class DryRun implements Transport {
     const { answer, live, dropped } = await this.tryOn(req);
     if (answer.status > 299) return answer;
     const after = answer.body as AnyObject;
-    const changes = live !== undefined && !isDeepStrictEqual(visible(live), visible(after));
+    const [was, is] = [live && visible(live), visible(after)];
+    const changes = live !== undefined && !isDeepStrictEqual(was, is);
     // A default that goes comes back.
-    const gone = dropped.filter((path) => !isDeepStrictEqual(fieldAt(live, path), fieldAt(after, path)));
+    const gone = dropped.filter((path) => !isDeepStrictEqual(fieldAt(was, path), fieldAt(is, path)));
     this.tried.set(objectId(body), {
       ...(live && { before: live }),
       after,
