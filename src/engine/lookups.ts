@@ -120,7 +120,7 @@ export class Lookups {
         const kept = keep(object);
         this.resize(watching, keyOf(object), canonicalJson(kept).length);
         this.limit(id, watching);
-        return end.signal.aborted ? undefined : kept;
+        return this.watching.get(id) === watching ? kept : undefined;
       },
       ...{ readOnly: true, perNamespace: namespace !== undefined },
       ...(selector !== undefined && { selector }),
