@@ -1,5 +1,5 @@
 import { Composer, Document, isAlias, isMap, isScalar, isSeq, LineCounter, Parser, visit } from 'yaml';
-import type { Alias, Node, Scalar, ScalarTag, YAMLMap } from 'yaml';
+import type { Alias, Node, Scalar, ScalarTag, YAMLError, YAMLMap } from 'yaml';
 
 /**
  * Options for reading YAML into nodes. All scalars stay the text that was written; {@link valueOf} decides what they mean.
@@ -16,7 +16,7 @@ export const YAML_OPTIONS = {
 /** Aliases may stand for so many values altogether, however few are written. */
 const MOST_ALIASED = 1_000_000;
 
-/** YAML that is well-formed, and means nothing that JSON can hold. */
+/** Text that isn't YAML, or means nothing that JSON can hold. */
 export class YamlError extends Error {
   override readonly name = 'YamlError';
   constructor(
@@ -80,7 +80,7 @@ function endOfMap(text: string, start: number): number | undefined {
 }
 
 /** Reports whether a document holds nothing, as what follows the last `---` of a file. */
-export function isEmpty({ contents }: Document.Parsed): boolean {
+function isEmpty({ contents }: Document.Parsed): boolean {
   return (
     contents === null ||
     (isScalar(contents) &&
@@ -90,26 +90,52 @@ export function isEmpty({ contents }: Document.Parsed): boolean {
   );
 }
 
+/** Document that holds something, or isn't YAML. */
+interface ComposedDocument {
+  readonly yaml: Document.Parsed;
+  /** Returns its value, see {@link valueOf}. @throws YamlError */
+  readonly read: () => unknown;
+  /** Returns the line of a place, counted from 1. */
+  readonly lineAt: (offset: number) => number;
+}
+
+/** Composes documents when they are asked for: the nodes of 10,000 at once would take several hundred MiB. */
+export function* composeDocuments({ text, line }: TextPart): Generator<ComposedDocument> {
+  const lines = new LineCounter();
+  const lineAt = (offset: number): number => line + lines.linePos(offset).line;
+  for (const yaml of new Composer(YAML_OPTIONS).compose(new Parser(lines.addNewLine).parse(text))) {
+    const [error] = yaml.errors;
+    const read = (): unknown => {
+      if (error) throw new YamlError(explain(error), error.pos[0]);
+      return valueOf(yaml);
+    };
+    if (error || !isEmpty(yaml)) yield { yaml, read, lineAt };
+  }
+}
+
+function explain(error: YAMLError): string {
+  if (error.message.includes('call stack')) return 'it is nested too deeply; make it flatter';
+  const message = error.message.replace(/\.$/, '');
+  return `this is not YAML: ${message}; correct it, or put quotes around text with special characters`;
+}
+
 /**
  * Reads the documents of a text that hold something as `kubectl` does, see {@link valueOf}. One is read when it is asked for.
- * @throws Error that says what is wrong
+ * @throws Error that says what is wrong, and where
  */
 export function* readDocuments(text: string): Generator {
   for (const part of splitJson(text)) {
     // The parser of JSON takes a hundredth of the time and memory.
-    if (part.json !== undefined) {
-      yield part.json;
-      continue;
-    }
-    const lines = new LineCounter();
-    for (const yaml of new Composer(YAML_OPTIONS).compose(new Parser(lines.addNewLine).parse(part.text))) {
-      const [cause] = yaml.errors;
-      if (cause) {
-        const { line, col } = lines.linePos(cause.pos[0]);
-        throw new Error(`${cause.message} at line ${part.line + line}, column ${col}`, { cause });
+    if (part.json !== undefined) yield part.json;
+    else
+      for (const { read, lineAt } of composeDocuments(part)) {
+        try {
+          yield read();
+        } catch (error) {
+          if (!(error instanceof YamlError)) throw error;
+          throw new Error(`line ${lineAt(error.offset)}: ${error.message}`, { cause: error });
+        }
       }
-      if (!isEmpty(yaml)) yield valueOf(yaml);
-    }
   }
 }
 
@@ -146,7 +172,7 @@ interface Anchored {
  * @throws YamlError
  * @see https://github.com/yaml/go-yaml/blob/v2.4.3/decode.go
  */
-export function valueOf(yaml: Document.Parsed): unknown {
+function valueOf(yaml: Document.Parsed): unknown {
   /** The last node of each name before the one that is read; nothing while it is being read itself. */
   const anchors = new Map<string, Anchored | undefined>();
   let size = 0;

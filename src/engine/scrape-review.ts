@@ -33,17 +33,16 @@ interface Decision {
   readonly refusal: Promise<Refusal | undefined>;
   /** Never past while it is being made. */
   until: number;
-  /** From when on the next request renews it. */
-  renewAt: number;
-  /** @default - it is being made */
-  isRefused?: boolean;
+  /** Whether the token is known as one that was permitted. */
+  isPermitted: boolean;
+  /** Review that is under way to replace a permission. */
+  renewal?: Promise<Refusal | undefined> | undefined;
 }
 
-/** Reviews of tokens that aren't known, of one source or of all. */
-interface Unknown {
-  inFlight: number;
-  /** In this second. */
-  begun: number;
+/** Review of an unknown token, which counts for a second, and as long as it takes. */
+interface Counted {
+  readonly source: string;
+  until: number;
 }
 
 const UNAUTHORIZED: Refusal = { status: 401, body: 'Unauthorized\n' };
@@ -57,17 +56,15 @@ const BUSY: Refusal = { status: 503, body: 'Too many authorizations in progress\
  *
  * **Guarantees.** Requests are refused when the API server doesn't answer. It is asked only when a request comes. A decision is
  * cached by token for a while, and concurrent requests with one token share a decision. Reviews of unknown tokens are bounded,
- * in flight and by the second, also for each source. A token that was permitted is reviewed beyond that, and ahead of the end of its
- * decision; refusals are evicted before permissions. So unknown tokens don't keep a scraper out. Tokens are kept as hashes.
+ * together and for each source. A token that was permitted is reviewed beyond that, and ahead of the end of its decision;
+ * refusals are evicted before permissions. So unknown tokens don't keep a scraper out. Tokens are kept as hashes.
  *
  * @see https://pkg.go.dev/sigs.k8s.io/controller-runtime/pkg/metrics/filters
  */
 export class ScrapeReview {
   private readonly decisions = new Map<string, Decision>();
   private isFailing = false;
-  private second = -Infinity;
-  private readonly all: Unknown = { inFlight: 0, begun: 0 };
-  private readonly sources = new Map<string, Unknown>();
+  private counted: readonly Counted[] = [];
 
   constructor(private readonly props: ScrapeReviewProps) {}
 
@@ -86,76 +83,55 @@ export class ScrapeReview {
     const now = this.props.clock.monotonic();
     const id = createHash('sha256').update(`${path}\n${token}`).digest('base64');
     const known = this.decisions.get(id);
-    if (known && now < known.until) {
-      if (known.isRefused === false && now >= known.renewAt) void this.renew(id, known, token, path);
-      return known.refusal;
-    }
-    if (known?.isRefused === false) return this.decide(id, this.review(token, path), true);
-    const counted = this.admitted(source);
+    if (known?.isPermitted && now >= known.until - SCRAPE_REVIEW.ahead)
+      known.renewal ??= this.renew(id, known, token, path);
+    if (known && now < known.until) return known.refusal;
+    if (known?.renewal) return known.renewal;
+    const counted = this.count(source);
     if (!counted) return BUSY;
-    for (const each of counted) each.inFlight++;
     const refusal = await this.decide(id, this.review(token, path));
-    for (const each of counted) each.inFlight--;
+    counted.until = Math.max(now + 1_000, this.props.clock.monotonic());
     return refusal;
   };
 
-  /**
-   * Makes a decision, at the end, as the newest.
-   * @param wasPermitted whether the token was known: it stays so while the API server doesn't decide
-   */
-  private async decide(
-    id: string,
-    answer: Promise<Refusal | undefined>,
-    wasPermitted = false,
-  ): Promise<Refusal | undefined> {
-    const decision: Decision = { refusal: answer, until: Infinity, renewAt: Infinity };
+  /** Makes a decision, at the end, as the newest; one too many displaces the oldest refusal, or else the oldest. */
+  private async decide(id: string, review: Promise<Refusal | undefined>): Promise<Refusal | undefined> {
+    const decision: Decision = { refusal: review, until: Infinity, isPermitted: false };
     this.decisions.delete(id);
+    const all = [...this.decisions];
+    const [oldest] = all.find(([, { isPermitted }]) => !isPermitted) ?? all[0] ?? [];
+    if (oldest !== undefined && all.length >= SCRAPE_REVIEW.remembered) this.decisions.delete(oldest);
     this.decisions.set(id, decision);
-    this.evict();
-    const refusal = await answer;
-    const now = this.props.clock.monotonic();
-    decision.isRefused = refusal !== undefined && !(wasPermitted && refusal === UNDECIDED);
+    const refusal = await review;
+    decision.isPermitted = !refusal;
     const holds = refusal ? SCRAPE_REVIEW.refused : SCRAPE_REVIEW.allowed;
-    decision.until = now + (refusal === UNDECIDED ? 0 : holds);
-    decision.renewAt = now + SCRAPE_REVIEW.renewed;
+    decision.until = this.props.clock.monotonic() + (refusal === UNDECIDED ? 0 : holds);
     return refusal;
   }
 
-  /** Replaces a permission that still holds; one that can't be renewed holds until its end. */
-  private async renew(id: string, known: Decision, token: string, path: string): Promise<void> {
-    known.renewAt = Infinity;
+  /** Replaces a permission. While the API server doesn't decide, it holds until its end, and the token stays known. */
+  private async renew(
+    id: string,
+    known: Decision,
+    token: string,
+    path: string,
+  ): Promise<Refusal | undefined> {
     const refusal = await this.review(token, path);
-    if (refusal !== UNDECIDED) await this.decide(id, Promise.resolve(refusal));
-    else known.renewAt = this.props.clock.monotonic() + SCRAPE_REVIEW.timeout;
+    if (refusal !== UNDECIDED) return this.decide(id, Promise.resolve(refusal));
+    known.renewal = undefined;
+    return refusal;
   }
 
-  /** Returns where the review of an unknown token counts; nothing where there are too many. */
-  private admitted(source: string): readonly Unknown[] | undefined {
-    const { inFlight, perSecond, inFlightOfSource, perSecondOfSource } = SCRAPE_REVIEW;
-    const second = Math.floor(this.props.clock.monotonic() / 1_000);
-    if (second !== this.second) {
-      this.second = second;
-      this.all.begun = 0;
-      for (const [address, one] of this.sources) {
-        one.begun = 0;
-        if (one.inFlight === 0) this.sources.delete(address);
-      }
-    }
-    if (this.all.inFlight >= inFlight || this.all.begun >= perSecond) return undefined;
-    const own = this.sources.get(source) ?? { inFlight: 0, begun: 0 };
-    if (own.inFlight >= inFlightOfSource || own.begun >= perSecondOfSource) return undefined;
-    this.sources.set(source, own);
-    const counted = [this.all, own];
-    for (const each of counted) each.begun++;
+  /** Returns the place of one more review of an unknown token; nothing where there are too many. */
+  private count(source: string): Counted | undefined {
+    const now = this.props.clock.monotonic();
+    this.counted = this.counted.filter(({ until }) => until > now);
+    const own = this.counted.filter((each) => each.source === source);
+    if (this.counted.length >= SCRAPE_REVIEW.unknown || own.length >= SCRAPE_REVIEW.unknownOfSource)
+      return undefined;
+    const counted = { source, until: Infinity };
+    this.counted = [...this.counted, counted];
     return counted;
-  }
-
-  /** Removes the oldest decision that is a refusal, or else the oldest, once there are too many. */
-  private evict(): void {
-    if (this.decisions.size <= SCRAPE_REVIEW.remembered) return;
-    const all = [...this.decisions];
-    const spare = all.find(([, { isRefused }]) => isRefused) ?? all[0];
-    if (spare) this.decisions.delete(spare[0]);
   }
 
   private async review(token: string, path: string): Promise<Refusal | undefined> {

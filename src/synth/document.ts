@@ -1,15 +1,14 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { extname, join } from 'node:path';
-import { Composer, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, Parser } from 'yaml';
-import type { Document as YamlDocument, ParsedNode, YAMLError } from 'yaml';
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
+import type { Document as YamlDocument, ParsedNode } from 'yaml';
 import { messageOf } from '../contract/error.js';
 import {
+  composeDocuments,
   decodeText,
-  isEmpty,
   itemsOf,
   keyOf,
   splitJson,
-  valueOf,
   YAML_OPTIONS,
   YamlError,
 } from '../contract/yaml.js';
@@ -36,13 +35,11 @@ export interface Document {
 export function parseOne(
   text: string,
 ): { readonly yaml: YamlDocument.Parsed; readonly value: unknown } | { readonly problem: string } {
-  const all = [...new Composer(YAML_OPTIONS).compose(new Parser().parse(text))];
-  const [yaml = parseDocument(text, YAML_OPTIONS), second] = all.filter(
-    (each) => each.errors.length > 0 || !isEmpty(each),
-  );
+  const [first, second] = composeDocuments({ text, line: 0 });
   try {
-    if (second && !yaml.errors[0]) return { problem: 'holds several documents; give one' };
-    return yaml.errors[0] ? { problem: explain(yaml.errors[0]) } : { yaml, value: valueOf(yaml) };
+    const value = first?.read() ?? null;
+    if (second) return { problem: 'holds several documents; give one' };
+    return { yaml: first?.yaml ?? parseDocument(text, YAML_OPTIONS), value };
   } catch (error) {
     return { problem: messageOf(error) };
   }
@@ -57,31 +54,17 @@ export function parseDocuments(source: Source, report: (problem: string) => void
   const documents: Document[] = [];
   const latest: Latest = {};
   let index = 0;
-  for (const { text, line } of splitJson(source.text)) {
-    const lines = new LineCounter();
-    const lineAt = (offset: number): number => line + lines.linePos(offset).line;
-    const tokens = new Parser(lines.addNewLine).parse(text);
-    // Composed one by one: the nodes of 10,000 documents at once would take several hundred MiB.
-    for (const yaml of new Composer(YAML_OPTIONS).compose(tokens)) {
-      const [error] = yaml.errors;
-      if (!error && isEmpty(yaml)) continue;
+  for (const part of splitJson(source.text)) {
+    for (const { yaml, read, lineAt } of composeDocuments(part)) {
       index += 1;
-      const reportAt = (offset: number, problem: string): void => {
-        report(`${source.name}: document ${index}, line ${lineAt(offset)}: ${problem}`);
-      };
-      if (error) {
-        reportAt(error.pos[0], explain(error));
-        continue;
-      }
       try {
+        const value = read();
         const [start, , end] = yaml.range;
-        const value = valueOf(yaml);
-        const lineOf = locator(text.slice(start, end), lineAt(start), latest);
-        for (const item of listItems({ file: source.name, index, path: [], value, lineOf }))
-          documents.push(item);
+        const lineOf = locator(part.text.slice(start, end), lineAt(start), latest);
+        documents.push(...listItems({ file: source.name, index, path: [], value, lineOf }));
       } catch (error) {
         if (!(error instanceof YamlError)) throw error;
-        reportAt(error.offset, error.message);
+        report(`${source.name}: document ${index}, line ${lineAt(error.offset)}: ${error.message}`);
       }
     }
   }
@@ -96,12 +79,6 @@ function listItems(document: Document): Document[] {
       return { ...document, path, value, lineOf: (below) => document.lineOf([...path, ...below]) };
     }) ?? [document]
   );
-}
-
-function explain(error: YAMLError): string {
-  if (error.message.includes('call stack')) return 'it is nested too deeply; make it flatter';
-  const message = error.message.replace(/\.$/, '');
-  return `this is not YAML: ${message}; correct it, or put quotes around text with special characters`;
 }
 
 /** The document whose lines were asked for last. Only one is kept: together they would fill the memory. */

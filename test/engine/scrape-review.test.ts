@@ -118,7 +118,7 @@ test('a failure is logged when it begins and when it ends, without the token', a
 /** Asks with so many tokens, each from an address of its own, as fast as they may be reviewed. */
 async function askWithMany({ ask, clock }: ReturnType<typeof reviewed>, count: number): Promise<void> {
   for (let each = 0; each < count; each++) {
-    if (each % SCRAPE_REVIEW.perSecond === 0) await clock.advance(1_000);
+    if (each % SCRAPE_REVIEW.unknown === 0) await clock.advance(1_000);
     await ask(`Bearer ${each}`, `source-${each}`);
   }
 }
@@ -152,27 +152,34 @@ test('no more permissions are remembered than there may be scrapers', async () =
   expect(asked).toHaveLength(2);
 });
 
-test('reviews of unknown tokens are bounded, in flight and by the second, for each source and together', async () => {
-  const { ask, asked, clock } = reviewed({ TokenReview: known, SubjectAccessReview: { allowed: true } });
+test('reviews of unknown tokens are bounded, by the second and under way, for each source and together', async () => {
+  const answers = { TokenReview: known, SubjectAccessReview: { allowed: true } };
+  const { ask, asked, clock } = reviewed(answers);
   const from = (source: string, count: number) =>
     Promise.all(
       [...Array(count).keys()].map((each) => ask(`Bearer ${source}${asked.length}-${each}`, source)),
     );
   const answered = (statuses: readonly unknown[]) => statuses.filter((status) => status !== 503).length;
 
-  expect(answered(await from('a', 5))).toBe(SCRAPE_REVIEW.inFlightOfSource);
-  expect(answered(await from('a', 5))).toBe(SCRAPE_REVIEW.perSecondOfSource - SCRAPE_REVIEW.inFlightOfSource);
-  expect(answered(await from('a', 5))).toBe(0);
-  expect(answered(await from('b', 5))).toBe(SCRAPE_REVIEW.inFlightOfSource);
-
+  expect(answered(await from('a', 3))).toBe(3);
+  expect(answered(await from('a', 3))).toBe(SCRAPE_REVIEW.unknownOfSource - 3);
+  expect(answered(await from('b', 5))).toBe(SCRAPE_REVIEW.unknownOfSource);
   await clock.advance(1_000);
   const many = await Promise.all(
-    [...Array(2 * SCRAPE_REVIEW.inFlight).keys()].map((n) => ask(`Bearer c${n}`, `c${n}`)),
+    [...Array(2 * SCRAPE_REVIEW.unknown).keys()].map((n) => ask(`Bearer c${n}`, `c${n}`)),
   );
-  expect(answered(many)).toBe(SCRAPE_REVIEW.inFlight);
-  const later = [...Array(2 * SCRAPE_REVIEW.perSecond).keys()];
-  for (const n of later) many.push(await ask(`Bearer d${n}`, `d${n}`));
-  expect(answered(many)).toBe(SCRAPE_REVIEW.perSecond);
+  expect(answered(many)).toBe(SCRAPE_REVIEW.unknown);
+
+  // One that gets no answer keeps its place.
+  await clock.advance(1_000);
+  const { promise, resolve } = Promise.withResolvers<unknown>();
+  Object.assign(answers, { TokenReview: promise });
+  const open = from('d', SCRAPE_REVIEW.unknownOfSource);
+  await clock.advance(5_000);
+  expect(await from('d', 1)).toEqual([503]);
+  resolve(known);
+  expect(answered(await open)).toBe(SCRAPE_REVIEW.unknownOfSource);
+  expect(answered(await from('d', 1))).toBe(1);
 });
 
 test('concurrent requests with one token are one review', async () => {
@@ -193,7 +200,7 @@ test('a flood of random tokens keeps no scraper out that was permitted, also whe
     expect(await ask('Bearer new', 'other')).toBeUndefined();
     await Promise.all(flood);
   }
-  expect(asked.length).toBeLessThanOrEqual(10 * 2 * (SCRAPE_REVIEW.inFlightOfSource + 2));
+  expect(asked.length).toBeLessThanOrEqual(10 * 2 * (SCRAPE_REVIEW.unknownOfSource + 2));
 });
 
 test('a permission is renewed ahead, and holds on where that gets no answer', async () => {
@@ -203,14 +210,14 @@ test('a permission is renewed ahead, and holds on where that gets no answer', as
   };
   const { ask, asked, clock } = reviewed(answers);
   await ask('Bearer scraper');
-  await clock.advance(SCRAPE_REVIEW.renewed);
+  await clock.advance(SCRAPE_REVIEW.allowed - SCRAPE_REVIEW.ahead);
   Object.assign(answers, { TokenReview: new Error('away') });
   expect(await ask('Bearer scraper')).toBeUndefined();
   await clock.advance(SCRAPE_REVIEW.timeout);
   expect(asked).toHaveLength(3);
   Object.assign(answers, { TokenReview: known });
   expect(await ask('Bearer scraper')).toBeUndefined();
-  await clock.advance(SCRAPE_REVIEW.renewed - 1);
+  await clock.advance(SCRAPE_REVIEW.allowed - SCRAPE_REVIEW.ahead - 1);
   expect(asked).toHaveLength(5);
   expect(await ask('Bearer scraper')).toBeUndefined();
   expect(asked).toHaveLength(5);
