@@ -134,7 +134,7 @@ export class SharedApi extends Api {
 
   /** Reads a CRD, for `doubtOf`. */
   override async get(type: ResourceType, key: string): Promise<AnyObject> {
-    return this.once(key, async () => super.get(type, key));
+    return this.once(`${type.apiVersion} ${type.plural} ${key}`, async () => super.get(type, key));
   }
 
   override async schemaHash(apiVersion: string): Promise<string | undefined> {

@@ -50,6 +50,11 @@ export function isAppliedBy(manager: string, entry: ManagedFieldsEntry): boolean
   return entry.manager === manager && entry.operation === 'Apply' && !entry.subresource;
 }
 
+/** Reports whether this manager has applied an object. */
+export function wasAppliedBy(manager: string, object: AnyObject): boolean {
+  return managedFieldsOf(object).some((entry) => isAppliedBy(manager, entry));
+}
+
 /** Returns the paths of one set that another lacks; a subtree that is missing as a whole is one path. */
 function difference(fields: FieldsV1, others: FieldsV1): FieldPath[] {
   return Object.entries(fields).flatMap(([segment, child]) => {

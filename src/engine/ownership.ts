@@ -9,7 +9,7 @@ import { withoutContent, withUid } from './apply-state.js';
 import type { Task } from './apply-state.js';
 import type { Clock } from './clock.js';
 import { deleteObject, refresh } from './delete.js';
-import { isAppliedBy, managedFieldsOf, ownerKey, without } from './managed-fields.js';
+import { isAppliedBy, managedFieldsOf, ownerKey, wasAppliedBy, without } from './managed-fields.js';
 import type { ManagedFieldsEntry } from './managed-fields.js';
 import type { Entry } from './cache.js';
 import type { StoreReader } from './cache.js';
@@ -69,7 +69,7 @@ export function isHandedOver(object: AnyObject, owner: OwnerReference | undefine
 export function isOrphan(
   object: AnyObject,
   { owner, fieldManager, generate }: ApplyStep,
-  isApplied = managedFieldsOf(object).some((entry) => isAppliedBy(fieldManager, entry)),
+  isApplied = wasAppliedBy(fieldManager, object),
 ): boolean {
   // Generated values aren't applied.
   const isOurs = isApplied || generate !== undefined;

@@ -2,7 +2,7 @@ import { messageOf, OperatorError } from '../contract/error.js';
 import type { Generated } from '../contract/generated.js';
 import { isGenerated } from '../contract/generated.js';
 import type { Rendered } from '../contract/kind.js';
-import { GENERATED_ANNOTATION, recordOf } from '../contract/names.js';
+import { childrenFieldManager, GENERATED_ANNOTATION, recordOf } from '../contract/names.js';
 import { contentHash, controllerOf, keyOf, objectId } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { waitOf } from '../contract/order.js';
@@ -10,6 +10,7 @@ import { renderObserving } from '../contract/owned-children.js';
 import { keepStatus, observedOf } from '../contract/projections.js';
 import { groupKind } from '../contract/resource.js';
 import { APPLY } from '../engine/api.js';
+import { wasAppliedBy } from '../engine/managed-fields.js';
 import type { ApiRequest, ApiResponse } from '../engine/transport.js';
 import { offlineInputs } from '../synth/references.js';
 import { render } from '../synth/render.js';
@@ -115,7 +116,8 @@ export async function renderingOf(trial: Trial, cr: CustomResource): Promise<Ren
     ...(generated && { generated }),
   };
   if (!each.observes) return render(each, cr, inputs);
-  const observable = { controlled, own: controlled.filter((object) => recordOf(object)) };
+  const manager = childrenFieldManager(kind.type.kind);
+  const observable = { controlled, own: controlled.filter((object) => wasAppliedBy(manager, object)) };
   return renderObserving(cr, observable, (observed) =>
     render(each, cr, {
       ...inputs,

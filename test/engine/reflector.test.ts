@@ -6,6 +6,7 @@ import type { ReflectorProps } from '../../src/engine/reflector.js';
 import { WATCH } from '../../src/engine/retry.js';
 import { Store } from '../../src/engine/cache.js';
 import { ServerTime } from '../../src/engine/clock.js';
+import { definitionType } from '../../src/contract/resource.js';
 import { SharedApi } from '../../src/engine/installed.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { CONFIG_MAP, configMap, failure, recordingLogger, WIDGET } from './support/builders.js';
@@ -461,6 +462,14 @@ describe('Reflector, of a kind that is not served', () => {
     await clock.advance(WATCH.askedAgain);
     await api.schemaHash('a/v1');
     expect(transport.requests).toHaveLength(2);
+  });
+
+  it('asks for each object of one name by itself', async () => {
+    const [clock, transport] = [new VirtualClock(), new ScriptedTransport()];
+    transport.respond = ({ path }) => ({ status: 200, body: { path } });
+    const api = new SharedApi(transport, new ServerTime(clock), clock);
+    const [definition, object] = await Promise.all([api.get(definitionType, 'a'), api.get(WIDGET, 'a')]);
+    expect(definition).not.toEqual(object);
   });
 
   it('has no objects any more once it was removed, and tells so', async () => {
