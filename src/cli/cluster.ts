@@ -227,7 +227,7 @@ interface Discovered {
 export interface ServerVersion {
   readonly major: string;
   readonly minor: string;
-  /** As in `v1.36.3`. */
+  /** Version such as `v1.36.3`. */
   readonly gitVersion?: string;
 }
 

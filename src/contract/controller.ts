@@ -134,7 +134,7 @@ export interface Query {
 
 /** Answer to a query. */
 export type Found =
-  /** As kept, by name; `why` is the reason where there are none, if it is known. */
+  /** Objects as kept, by name; `why` is the reason where there are none, if it is known. */
   | { readonly objects: readonly AnyObject[]; readonly why?: string; readonly isTooMuch?: never }
   /** It isn't known yet, or is more than is kept; `why` is the last failure to find out. */
   | { readonly objects?: undefined; readonly why?: string; readonly isTooMuch?: boolean };
@@ -313,7 +313,7 @@ export interface EventProps {
 
 /** An object of ours to be deleted; a conflict fails and is retried at once. */
 export interface DeleteStep {
-  /** As known; its UID and resource version become preconditions, so nothing unseen is deleted. */
+  /** Object as known; its UID and resource version become preconditions, so nothing unseen is deleted. */
   readonly object: AnyObject;
 }
 
@@ -321,7 +321,7 @@ export interface DeleteStep {
 export interface Metric {
   /** A sample is added to a counter, replaces the one before of a gauge, and is sorted into the buckets of a histogram. */
   readonly type: 'counter' | 'gauge' | 'histogram';
-  /** By the rules of Prometheus, e.g. `reconstruct_jobs_deleted_total`; unique in the process. */
+  /** Name by the rules of Prometheus, e.g. `reconstruct_jobs_deleted_total`; unique in the process. */
   readonly name: string;
   /** A sentence without a full stop; stands in docs/reference/metrics.md. */
   readonly help: string;
@@ -358,6 +358,6 @@ export interface Explanation {
 export interface Table {
   readonly title: string;
   readonly columns: readonly string[];
-  /** As many cells each as there are columns. */
+  /** Rows, each with as many cells as there are columns. */
   readonly rows: readonly (readonly string[])[];
 }

@@ -33,7 +33,7 @@ export type GeneratedValues = Readonly<Record<string, GeneratedValue>>;
 export interface Generated<Name extends string = string> {
   /** The Secret that holds all values, e.g. for `envFrom` or a volume. */
   readonly secretName: string;
-  /** By name what `secretKeyRef` takes. */
+  /** Values for `secretKeyRef`, by name. */
   readonly keys: { readonly [Key in Name]: { readonly name: string; readonly key: Key } };
   /**
    * Hash of the values, keyed by the UID of their Secret, for `checksumAnnotations({ generated })`; without a cluster, or before they

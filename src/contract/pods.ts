@@ -15,7 +15,7 @@ export interface KeptPod {
   readonly replicaSet?: string;
 }
 
-/** Why a pod doesn't run, in words that don't change from one try to the next. */
+/** Reason why a pod doesn't run, in words that don't change from one try to the next. */
 export interface PodTrouble {
   /** The waiting container's own reason, `Unschedulable` or `ImageRunsAsRoot`. */
   readonly reason: string;

@@ -297,10 +297,10 @@ function withoutValues(code: number, { message, details }: ApiStatus): string | 
   const problems = [...message.matchAll(PROBLEM)].map(([, path, problem]) => `${path}: ${problem}`);
   const known = [...causes, ...problems].join(', ');
   const start = free ?? /^[^:"'`]*/.exec(message)?.[0] ?? '';
-  return `${start.trim()}${known && `: ${known}`} (the rest isn't shown, since it may hold values of the Secret)`.replace(
-    UUID,
-    'a UID',
-  );
+  const shown = `${start.trim()}${known && `: ${known}`}`;
+  const isAll = message.split(/\W+/).every((word) => word === 'Forbidden' || shown.includes(word));
+  const note = isAll ? '' : " (the rest isn't shown, since it may hold values of the Secret)";
+  return shown.replace(UUID, 'a UID') + note;
 }
 
 function statusOf(body: unknown): ApiStatus {

@@ -78,7 +78,7 @@ export interface LastApply {
   readonly owned: string | undefined;
 }
 
-/** So many last applies are remembered: most objects are reconciled again soon, and a rival process changes them at once. */
+/** Maximum number of remembered applies: most objects are reconciled again soon, and a rival process changes them at once. */
 const LATEST_LIMIT = 2_000;
 
 /**
@@ -87,9 +87,9 @@ const LATEST_LIMIT = 2_000;
  * latest.
  */
 export class LastApplies {
-  /** By object, then by field manager. */
+  /** Applies by object, then by field manager. */
   private readonly exceptions = new Map<string, Map<string, LastApply>>();
-  /** By UID and field manager, the latest at the end. */
+  /** Applies by UID and field manager, the latest at the end. */
   private readonly latest = new Map<string, LastApply>();
 
   /**
@@ -160,9 +160,9 @@ interface Refusal {
 
 /** Bodies that the API server has refused for good, so that they aren't sent again and again. */
 export class Refusals {
-  /** By object and field manager, the latest at the end. */
+  /** Refusals by object and field manager, the latest at the end. */
   private readonly refusals = new Map<string, Refusal>();
-  /** By claim, when it was last given up; the latest at the end. */
+  /** Times when claims were last given up; the latest at the end. */
   private readonly released = new Map<string, number>();
 
   constructor(private readonly clock: Clock) {}
@@ -254,7 +254,7 @@ interface Fight {
  * this is logged once: also just after a correction, until as long a time has passed in peace as was waited before.
  */
 export class Fights {
-  /** By UID, the object that was corrected last at the end. */
+  /** Corrections by UID, the object that was corrected last at the end. */
   private readonly fights = new Map<string, Fight>();
 
   constructor(private readonly clock: Clock) {}

@@ -85,9 +85,9 @@ export class Applier {
   private readonly ownership: Ownership;
   private readonly refusals: Refusals;
   private readonly fights: Fights;
-  /** By object and field manager, drift that is left, and what was owned then. */
+  /** Drift that is left, and what was owned then, by object and field manager. */
   private readonly left = new Map<string, { readonly seen: LastApply; readonly drift: Drift }>();
-  /** By object and field manager. */
+  /** Reductions by object and field manager. */
   private readonly reductions = new Map<string, Reduction>();
 
   constructor(private readonly props: ApplierProps) {

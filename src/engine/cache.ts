@@ -116,9 +116,9 @@ export class Store {
   /** Keys that our own requests have found gone, and whose end no watch has delivered yet. */
   private readonly awaitedDeletions = new Set<string>();
   private readonly live = new Set<string>();
-  /** By key. */
+  /** Writers by key. */
   private readonly writers = new Map<string, Set<Writer>>();
-  /** By watch, where the API server doesn't serve the kind. */
+  /** Watches whose kind the API server doesn't serve, each with what that means. */
   private readonly unserved = new Map<string, Unserved>();
 
   constructor(private readonly props: StoreProps) {}
@@ -432,7 +432,7 @@ function isNewer(a: AnyObject, b: AnyObject): boolean {
 
 /** Keys of the objects that an owner controls. */
 class ControllerIndex {
-  /** By the owner's UID; a set only where there are several, since most owners have one child of a type. */
+  /** Keys by the owner's UID; a set only where there are several, since most owners have one child of a type. */
   private readonly keys = new Map<string, string | Set<string>>();
 
   keysOf(ownerUid: string): string[] {
@@ -755,7 +755,7 @@ function covers({ name, namespaces }: Watch, namespace: string, itsName: string)
  * no look-up in the store, which of 50,000 would take longer than all that is made of them.
  */
 class MappedIndex {
-  /** By name; a map only where there are several, since most keys have one object of a type. */
+  /** Objects by name; a map only where there are several, since most keys have one object of a type. */
   private readonly byKey = new Map<string, AnyObject | Map<string, AnyObject>>();
 
   constructor(

@@ -96,7 +96,7 @@ export interface StepRunner {
   run(ref: ObjectRef, step: () => Promise<Change>): Promise<Change>;
 }
 
-/** So long a plan sweeps at a stretch: then its status is written, and it goes on. */
+/** Milliseconds for which a plan sweeps at a stretch: then its status is written, and it goes on. */
 const STRETCH_MILLISECONDS = 30_000;
 
 export interface SweeperProps {
@@ -230,7 +230,7 @@ class TokenBucket {
 
 /** Remembers refused deletions, so that they aren't tried again and again. */
 class SweepRefusals {
-  /** By right (type and namespace) or by object and version. */
+  /** Failures by right (type and namespace) or by object and version. */
   private readonly refusals = new Map<string, { readonly until: number; readonly error: OperatorError }>();
 
   constructor(private readonly clock: Clock) {}
@@ -283,7 +283,7 @@ const DELETIONS_LIMIT = 10_000;
 interface Remembered {
   readonly name: string;
   readonly uid: string;
-  /** By the monotonic clock, since the wall clock may be set. */
+  /** Time by the monotonic clock, since the wall clock may be set. */
   readonly at: number;
 }
 

@@ -61,7 +61,7 @@ export class Gate implements Transport {
   private recovering: AbortController | undefined;
   private writes = 0;
   private readonly waiting = new Set<() => void>();
-  /** By request, oldest first. */
+  /** Refusals by request, the oldest first. */
   private readonly refusals = new Map<string, Refusal>();
   private readonly listeners: ((isUnreachable: boolean) => void)[] = [];
   private closed = false;

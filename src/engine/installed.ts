@@ -174,7 +174,7 @@ export class SharedApi extends Api {
   }
 }
 
-/** Why it isn't known that a kind which isn't served isn't installed: with kind, version and remedy. */
+/** Reason why a kind that isn't served may be installed all the same: with kind, version and remedy. */
 export interface Doubt {
   /** `unreadable` may not be read, or doesn't exist for what is built in; of one that is `unknown` nothing was said. */
   readonly crd: 'installed' | 'unreadable' | 'unknown';
@@ -225,7 +225,7 @@ export class MissingKind {
     this.fields = { resource: type.plural, watchNamespace: namespace };
   }
 
-  /** Why it isn't known what there is of the kind; undefined while it is. */
+  /** Reason why it isn't known what there is of the kind; undefined while it is. */
   get doubtful(): string | undefined {
     return this.doubt?.why;
   }

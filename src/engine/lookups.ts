@@ -49,12 +49,12 @@ export interface Finder {
  */
 export class Lookups {
   private readonly watching = new Map<string, Watching>();
-  /** By key, the queries of its latest plan. */
+  /** Queries of the latest plan of each key. */
   private readonly asked = new Map<string, Set<string>>();
   private readonly numbers = new Map<Lookup, number>();
-  /** By namespace of keys and query, the answer where it finds too much. */
+  /** Answers to queries that find too much, by namespace of keys and query. */
   private readonly refused = new Map<string, { readonly found: Found; readonly until: number }>();
-  /** By namespace of keys, the size of all that they look up. */
+  /** Size of all that is looked up, by namespace of keys. */
   private readonly sizes = new Map<string, number>();
 
   constructor(private readonly props: LookupsProps) {}

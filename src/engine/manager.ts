@@ -190,7 +190,7 @@ export class Manager {
     });
   }
 
-  /** Why this process may believe wrongly that it leads; empty while it can't. */
+  /** Reason why this process may believe wrongly that it leads; empty while it can't. */
   staleLeadership(): string[] {
     return this.elector?.unhealthy() ?? [];
   }

@@ -193,9 +193,9 @@ export class Ownership {
    * is at work: recreating it would keep both at it forever.
    */
   private readonly vanished = new Map<string, Vanished>();
-  /** By kind and namespace of owners. */
+  /** Lists by kind and namespace of owners. */
   private readonly lists = new Map<string, OwnerList>();
-  /** By object, the apply that has yet to be given back, and the UID of what it has taken over. */
+  /** Applies that have yet to be given back, by object, and the UID of what they have taken over. */
   private readonly toGiveBack = new Map<string, { readonly task: Task; readonly uid: string | undefined }>();
 
   constructor(
@@ -344,7 +344,7 @@ export class Ownership {
     return generation !== undefined && known !== undefined && generation <= known;
   }
 
-  /** By UID. Empty where they can't be listed: then each is read. */
+  /** Returns generations by UID; none where owners can't be listed: then each is read. */
   private async generations(
     type: ResourceType,
     namespace: string | undefined,

@@ -70,7 +70,7 @@ export const REQUEUE = {
   paced: 1_000,
   /** At least this, where objects of a plan are refused until different times. */
   refused: 100,
-  /** So many failures in a row by overload or for want of an answer aren't reported, unless a longer pause than this is asked for. */
+  /** Number of failures in a row, by overload or without an answer, that aren't reported, unless a longer pause is asked for. */
   unreportedFailures: 3,
   unreportedPause: 5_000,
 } as const;
@@ -82,7 +82,7 @@ export const RELEASE_MILLISECONDS = 10_000;
 
 /** A writer that keeps changing a field of ours: corrections of one object. */
 export const CONTESTED = {
-  /** So many are made at once. */
+  /** Maximum number of corrections in a row without a pause. */
   freeCorrections: 5,
   /** Each further one waits, first this, then twice as long each time. */
   firstPause: 10_000,

@@ -145,7 +145,7 @@ export class UndiciTransport implements Transport {
   private readonly answerTimeout: number;
   private readonly credentials: CredentialSource;
   private current: Connection | undefined;
-  /** By the monotonic clock. */
+  /** Time by the monotonic clock. */
   private readAt = 0;
   private refreshing: Promise<Connection> | undefined;
   private readonly closing = new AbortController();

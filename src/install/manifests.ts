@@ -33,7 +33,7 @@ const ORDER = [
 /** Namespaces of Kubernetes, whose labels aren't ours to set. */
 const FOREIGN_NAMESPACE = /^(default|kube-.*)$/;
 
-/** As kubebuilder has them. */
+/** Ports as in the manifests of kubebuilder. */
 const METRICS_PORTS = { plain: 8080, secure: 8443 } as const;
 const HEALTH_PORT = 8081;
 

@@ -135,7 +135,7 @@ async function readDocument(
   return { kind, cr, document, type, ...(live && { live }) };
 }
 
-/** As the API server reads metadata: null is absent, and empty text as the value of a label or an annotation. */
+/** Returns metadata as the API server reads them: null is absent, and empty text as the value of a label or an annotation. */
 function withoutNulls(object: object): object {
   const { metadata } = object as { readonly metadata?: unknown };
   if (!isMap(metadata)) return object;

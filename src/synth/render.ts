@@ -52,7 +52,7 @@ const MAX_REST_MILLISECONDS = 600_000;
 
 /** Stops of one construct, each of which holds up all other custom resources. */
 class Stops {
-  /** By namespace, or by UID of what has none: no user of one has the construct rest for the others. */
+  /** Stops by namespace, or by UID of what has none: no user of one has the construct rest for the others. */
   private readonly counts = new Map<string, { readonly count: number; readonly at: number }>();
   /** Namespaces stopped since the construct ended in time. */
   private readonly inARow = new Set<string>();

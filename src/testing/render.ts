@@ -254,7 +254,7 @@ function reversed(value: unknown): unknown {
 
 /** A place where two values differ. */
 export interface Difference {
-  /** As in `ConfigMap <name>.data.color is "red" instead of absent`. */
+  /** Text such as `ConfigMap <name>.data.color is "red" instead of absent`. */
   readonly text: string;
   readonly expected: unknown;
   readonly found: unknown;
@@ -276,7 +276,7 @@ function shown(value: unknown): string {
   return text.length > 80 ? `${text.slice(0, 77)}...` : text;
 }
 
-/** As long and as random as a hash is: a whole text, or words of one, as in the name `web-5d8f7c`. */
+/** Text as long and as random as a hash: a whole one, or words of one, as in the name `web-5d8f7c`. */
 const DIGEST = /^[\w+/=:-]{6,}$/;
 const WORDS = /[A-Za-z0-9]{6,}/g;
 

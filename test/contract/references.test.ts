@@ -173,6 +173,8 @@ it.each([undefined, { tls: { a: "'secret'" } }, { tls: [{ a: "'secret'" }] }])(
 );
 const parses = (text: string): unknown => JSON.parse(text) as unknown;
 const HIDDEN = 'hunter2 of prod';
+const aConfigMap = (scope: Construct, data: unknown): ApiObject =>
+  new ApiObject(scope, 'a', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' }, data });
 
 it.each<[what: string, make: (text: string, scope: Construct) => unknown, said: string]>([
   [
@@ -211,46 +213,19 @@ it.each<[what: string, make: (text: string, scope: Construct) => unknown, said: 
   ],
   [
     'a lazy value',
-    (text, scope) =>
-      new ApiObject(scope, 'a', {
-        apiVersion: 'v1',
-        kind: 'ConfigMap',
-        metadata: { name: 'a' },
-        data: Lazy.any({ produce: () => parses(text) }) as unknown,
-      }),
+    (text, scope) => aConfigMap(scope, Lazy.any({ produce: () => parses(text) }) as unknown),
     'Error, whose text is not shown, since Secrets were read (at test/',
   ],
-  [
-    'what no JSON says',
-    (text, scope) =>
-      new ApiObject(scope, 'a', {
-        apiVersion: 'v1',
-        kind: 'ConfigMap',
-        metadata: { name: 'a' },
-        data: { [text]: NaN },
-      }),
-    'Error, whose text',
-  ],
+  ['what no JSON says', (text, scope) => aConfigMap(scope, { [text]: NaN }), 'Error, whose text'],
   [
     'what is not deterministic',
-    (text, scope) =>
-      new ApiObject(scope, 'a', {
-        apiVersion: 'v1',
-        kind: 'ConfigMap',
-        metadata: { name: 'a' },
-        data: { at: text + String(Math.random()) },
-      }),
+    (text, scope) => aConfigMap(scope, { at: text + String(Math.random()) }),
     'with a value that is not shown here at .data.at, and the next time with a value that is not shown here',
   ],
   [
     'an object without a name',
     (text, scope) => {
-      new ApiObject(scope, 'a', {
-        apiVersion: 'v1',
-        kind: 'ConfigMap',
-        metadata: { name: 'a' },
-        data: { text },
-      }).addJsonPatch(JsonPatch.remove('/metadata/name'));
+      aConfigMap(scope, { text }).addJsonPatch(JsonPatch.remove('/metadata/name'));
     },
     'without apiVersion, kind or metadata.name',
   ],

@@ -195,7 +195,7 @@ describe('classify', () => {
         { causes: [IMMUTABLE[4]] },
       ),
       'ImmutableField',
-      `Secret "web" is invalid: data: field is immutable when \`immutable\` is set${REST}; delete the object, and it is created again`,
+      `Secret "web" is invalid: data: field is immutable when \`immutable\` is set; delete the object, and it is created again`,
     ],
     [
       failure(400, 'BadRequest', 'Secret in version "v1" cannot be handled as a Secret: json: hunter2'),

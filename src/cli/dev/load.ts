@@ -129,7 +129,7 @@ export async function loadProject(
   };
 }
 
-/** As V8 ends a process, with a stack of its own behind. */
+/** Text with which V8 ends a process; its own stack follows. */
 const OUT_OF_MEMORY = /^<--- Last few GCs --->|JavaScript heap out of memory/m;
 const OUT_OF_MEMORY_TEXT = 'out of memory; look for a loop that never ends, in which a list or a text grows';
 

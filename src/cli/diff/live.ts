@@ -25,7 +25,7 @@ export interface LiveProps extends Pick<CompareProps, 'transport' | 'contextFor'
   readonly namespace?: string | undefined;
   /** Label selector of custom resources. @default - all */
   readonly selector?: string | undefined;
-  /** So many objects that differ are kept in full. */
+  /** Maximum number of objects that differ and are kept in full. */
   readonly details: number;
   /** Called with how many custom resources are compared, and how many there are, as far as that is known. */
   readonly progress?: (done: number, total: number | undefined) => void;
@@ -36,9 +36,9 @@ export interface SameChange {
   readonly apiVersion: string;
   readonly kind: string;
   readonly action: PreviewAction;
-  /** As in `.spec.ports[].name`. @default - it is about whole objects */
+  /** Field such as `.spec.ports[].name`. @default - it is about whole objects */
   readonly path?: string;
-  /** As in `added`, or `taken from kubectl`. @default - it is about whole objects */
+  /** Change such as `added`, or `taken from kubectl`. @default - it is about whole objects */
   readonly field?: string;
   /** @default - there is none, or it isn't the same in all of them */
   readonly before?: unknown;
@@ -46,7 +46,7 @@ export interface SameChange {
   readonly after?: unknown;
   /** Pods are replaced. @default false */
   readonly rollout?: boolean;
-  /** Why it can't be applied. */
+  /** Reason why it can't be applied. */
   readonly reason?: string;
   /** Message of the first error that was found. */
   readonly message?: string;
@@ -74,7 +74,7 @@ export interface LiveOutcome {
   readonly errors: readonly ObjectPreview[];
 }
 
-/** So many custom resources are compared together: their names fit into a URL. */
+/** Maximum number of custom resources that are compared together: their names fit into a URL. */
 const WINDOW = 100;
 const WINDOWS_AT_ONCE = 8;
 
@@ -213,7 +213,7 @@ async function previewLive(
   return { ...found, explanations, paused: paused.length };
 }
 
-/** So many changes are distinguished: some have names of objects in their paths. */
+/** Maximum number of changes that are distinguished: some have names of objects in their paths. */
 const MOST_CHANGES = 1_000;
 const EXAMPLES = 3;
 

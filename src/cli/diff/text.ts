@@ -12,7 +12,7 @@ import type { Outcome } from './compare.js';
 import { fieldChanges, shown } from './fields.js';
 import type { LiveOutcome, SameChange } from './live.js';
 
-/** By action: what is said of an object, and in the summary of all. */
+/** Words for each action, of an object and in the summary of all. */
 const ACTIONS: Readonly<Record<PreviewAction, { readonly said: string; readonly counted?: string }>> = {
   created: { said: 'would be created', counted: 'to create' },
   changed: { said: 'would be changed', counted: 'to change' },
@@ -88,7 +88,7 @@ export function liveJson({ kept, errors, ...outcome }: LiveOutcome): object {
   return { differs: outcome.changes.length > 0, ...outcome, objects: kept.objects.map(objectOf) };
 }
 
-/** As in `2 to create, 1 to change`. */
+/** Returns a summary such as `2 to create, 1 to change`. */
 function countsOf(count: (action: PreviewAction) => number): string {
   const counts = (Object.keys(ACTIONS) as PreviewAction[]).flatMap((action) => {
     const [found, { counted }] = [count(action), ACTIONS[action]];
@@ -97,7 +97,7 @@ function countsOf(count: (action: PreviewAction) => number): string {
   return counts.join(', ') || NONE;
 }
 
-/** As in `10,000`. */
+/** Returns a number such as `10,000`. */
 export function number(count: number): string {
   return count.toLocaleString('en');
 }

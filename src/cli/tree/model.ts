@@ -72,7 +72,7 @@ export interface Verdict {
 }
 
 interface Fact {
-  /** As in `Programmed` or `last run`. */
+  /** Text such as `Programmed` or `last run`. */
   readonly name: string;
   readonly text: string;
   /** @default - it is neither good nor bad */
@@ -95,7 +95,7 @@ export interface PodStatus extends ObjectStatus {
   readonly node?: string;
   /** The phase, as `Running`, or the reason of a container that is stuck. */
   readonly state: string;
-  /** Why it is stuck. @default - it isn't */
+  /** Reason why it is stuck. @default - it isn't */
   readonly message?: string;
   /** An autoscaler has announced a node for it. @default false */
   readonly nodeAnnounced?: boolean;

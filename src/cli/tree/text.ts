@@ -198,7 +198,7 @@ const AGE_WIDTH = 5;
 /** Left to the last column at least: `0/1 CrashLoopBackOff` fits. */
 const STATE_WIDTH = 22;
 
-/** So many rows decide on the width of the first column. */
+/** Number of rows that decide on the width of the first column. */
 const MEASURED = 300;
 
 /** Returns the width of the first column by which the fewest lines are needed. A name that is longer fills a line alone. */
@@ -367,7 +367,7 @@ export function newLines(
   return [...changed, ...lost];
 }
 
-/** As in `Ready Available`, or the state of an earlier generation. */
+/** Returns a state such as `Ready Available`, or that of an earlier generation. */
 function verdictText({ verdict }: Pick<ResourceStatus, 'verdict'>): string {
   const { word, reason, current, byChildren = false } = verdict;
   if (byChildren) return `${word}, by its children`;
@@ -382,12 +382,12 @@ function childText(child: ChildStatus): string {
   return message.startsWith(name) ? message.slice(name.length).replace(/^:? /, '') : message;
 }
 
-/** As in `0/1 CrashLoopBackOff`. */
+/** Returns a state such as `0/1 CrashLoopBackOff`. */
 function podState({ readyContainers, containers, state }: PodStatus): string {
   return `${readyContainers}/${containers} ${state}`;
 }
 
-/** As in `0/1 CrashLoopBackOff, 5 restarts`. */
+/** Returns a state such as `0/1 CrashLoopBackOff, 5 restarts`. */
 function podText(pod: PodStatus): string {
   const { restarts } = pod;
   const again = restarts === 0 ? '' : `, ${restarts} ${restarts === 1 ? 'restart' : 'restarts'}`;

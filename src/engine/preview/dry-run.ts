@@ -31,9 +31,9 @@ const MOST_LOOKS = 5;
 
 /** Effect of one apply. */
 export interface Tried {
-  /** As it is. @default - it isn't there */
+  /** Object as it is. @default - it isn't there */
   readonly before?: AnyObject;
-  /** As it would be. */
+  /** Object as it would be. */
   readonly after: AnyObject;
   /** Fields that would be taken from other managers. */
   readonly takes: readonly FieldConflict[];

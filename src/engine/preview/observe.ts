@@ -23,7 +23,7 @@ export interface ObserverProps extends Pick<ApplierProps, 'clock' | 'lastApplies
   readonly controller: string;
 }
 
-/** So many objects are remembered; one that is forgotten is reported once more. */
+/** Maximum number of objects that are remembered; one that is forgotten is reported once more. */
 const REPORTED_LIMIT = 50_000;
 
 /**
@@ -37,7 +37,7 @@ const REPORTED_LIMIT = 50_000;
 export class Observer {
   /** Of dry runs, and never scraped: what is counted there are writes. */
   private readonly dryMetrics = new Metrics();
-  /** By object, what would be done. */
+  /** Changes that would be made, by object. */
   private readonly reported = new Map<string, string>();
 
   constructor(private readonly props: ObserverProps) {}

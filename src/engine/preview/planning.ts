@@ -324,7 +324,7 @@ class Contents {
   }
 }
 
-/** By its name one can't tell whether a selector matches it. */
+/** Reports whether a demand is for one object by name, which doesn't show whether a selector matches it. */
 function isOne(
   demand: Demand,
   watches: readonly Watch[],
@@ -436,7 +436,7 @@ export interface OnceOutcome {
   readonly changes: ChangeSet;
   /** Objects that would be deleted, and aren't, since that wasn't asked for. */
   readonly kept: readonly ObjectRef[];
-  /** Why nothing could be planned; of several keys, for the first. */
+  /** Reason why nothing could be planned; of several keys, for the first. */
   readonly error?: OperatorError;
 }
 

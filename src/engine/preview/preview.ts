@@ -25,9 +25,9 @@ export type PreviewAction =
 export interface ObjectPreview {
   readonly ref: ObjectRef;
   readonly action: PreviewAction;
-  /** As it is, whole. @default - it isn't there, or nothing was to be found out about it */
+  /** Object as it is, whole. @default - it isn't there, or nothing was to be found out about it */
   readonly before?: AnyObject;
-  /** As it would be: whole, or what is applied where it would be made. @default - it would go, or stays as it is */
+  /** Object as it would be: whole, or what is applied where it would be made. @default - it would go, or stays as it is */
   readonly after?: AnyObject;
   readonly error?: OperatorError;
   /** What it would wait for. @default - nothing */

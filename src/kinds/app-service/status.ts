@@ -361,7 +361,7 @@ function servicePorts(service: AnyObject): AppServiceStatus['ports'] {
     : undefined;
 }
 
-/** As `kubectl get service` shows the ports: `port:nodePort/protocol`, without a node port where there is none. */
+/** Returns ports as `kubectl get service` shows them: `port:nodePort/protocol`, without a node port where there is none. */
 function portSummary(ports: NonNullable<AppServiceStatus['ports']>): string {
   return ports
     .map(

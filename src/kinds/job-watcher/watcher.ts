@@ -120,7 +120,7 @@ export class WatcherSet {
    */
   read(crs: readonly LiveWatcher[], isTimeUp: () => boolean): readonly ReadWatcher[] | undefined {
     const all = new Map<string, ReadWatcher>();
-    /** By namespace, its patterns, each counted once. */
+    /** Patterns by namespace, each counted once. */
     const taken = new Map<string, { readonly patterns: Set<string>; size: number }>();
     for (const cr of [...crs].sort(oldestFirst)) {
       const { namespace = '', uid = '', generation } = cr.metadata;
