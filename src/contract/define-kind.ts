@@ -355,6 +355,7 @@ const A_GENERATED_VALUE: readonly Option[] = [
   ['length', optional(isSize), 'give a number of characters up to 1024'],
   ['alphabet', optional(isAlphabet), "give at least two ASCII characters, each once: '0123456789abcdef'"],
   ['bytes', optional(isSize), 'give a number of bytes up to 1024'],
+  ['emptyIsMissing', optional(isBoolean), 'give true or false'],
 ];
 
 /** Lists of types, and the options of their items. */

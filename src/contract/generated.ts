@@ -1,4 +1,5 @@
 import type { ChangeSet } from './change.js';
+import type { ConditionProps } from './conditions.js';
 import type { EventProps, Watch } from './controller.js';
 import { OperatorError } from './error.js';
 import { childLabels, GENERATED_ANNOTATION, ROTATE_ANNOTATION, selectorLabels } from './names.js';
@@ -24,6 +25,8 @@ export interface GeneratedValue {
   readonly alphabet?: string;
   /** Random bytes, instead of text: the value is their base64. @default - text */
   readonly bytes?: number;
+  /** Whether a value that was emptied counts as missing, and is made again. @default false - it stalls the custom resource */
+  readonly emptyIsMissing?: boolean;
 }
 
 /** Values that the operator makes for each custom resource of a kind, by their keys in its Secret. */
@@ -41,6 +44,9 @@ export interface Generated<Name extends string = string> {
    */
   readonly checksum: string;
 }
+
+/** Type of the condition that says which rotation was followed; the Secret says so too, until it is restored. */
+const ROTATED = 'Rotated';
 
 /** The least strength of a value, so that its checksum says nothing about it. */
 export const LEAST_BITS = 64;
@@ -72,7 +78,7 @@ export function isGenerated({ kind, metadata }: AnyObject): boolean {
 /** A Secret as it is kept: without its values. */
 type KeptSecret = AnyObject & {
   readonly keys?: readonly string[];
-  /** Keys that have an empty value. @default - none */
+  /** Keys that have an empty value, though they may not. @default - none */
   readonly empty?: readonly string[];
   readonly checksum?: string;
 };
@@ -100,12 +106,12 @@ export class KindGenerated {
     const keep = (object: AnyObject): AnyObject | undefined => {
       const kept = keepOthers(object);
       if (!kept || !object.metadata.name.endsWith(this.suffix)) return kept;
-      const { type, data } = object as { readonly type?: unknown; readonly data?: object };
-      const empty = Object.entries(data ?? {}).flatMap(([key, value]) => (value ? [] : [key]));
+      const { type, data } = object as { readonly type?: unknown; readonly data?: SecretData };
+      const keys = presentKeys(this.values, data);
+      const empty = keys.filter((key) => Object.hasOwn(this.values, key) && !data?.[key]);
       return {
         ...kept,
-        keys: Object.keys(data ?? {}),
-        ...(empty.length > 0 && { empty }),
+        ...{ keys, ...(empty.length > 0 && { empty }) },
         checksum: secretChecksum(object.metadata, { type, data }),
       };
     };
@@ -138,13 +144,29 @@ export class KindGenerated {
     return { secretName: name, keys: Object.fromEntries(keys), checksum };
   }
 
-  /** @throws OperatorError `EmptyValue` where a value is there and empty: no Pod is to start with an empty password */
-  requireFilled(known: AnyObject | undefined): void {
-    const { empty = [] } = (known ?? {}) as Partial<KeptSecret>;
-    const key = empty.find((one) => Object.hasOwn(this.values, one));
-    if (known === undefined || key === undefined) return;
-    const message = `${describeRef(refOf(known))}: the value of ${key} is empty; set it, or remove the key to have a new value made`;
-    throw new OperatorError({ reason: 'EmptyValue', message });
+  /**
+   * @throws OperatorError `EmptyValue` where a value is there and empty: no Pod is to start with an empty password;
+   * `SecretRestored` where a rotation looks pending that was followed
+   */
+  requireClear(cr: Rotated, known: AnyObject | undefined): void {
+    if (!known) return;
+    const what = describeRef(refOf(known));
+    const [key] = (known as KeptSecret).empty ?? [];
+    if (key !== undefined) {
+      const message = `${what}: the value of ${key} is empty; set it, or remove the key to have a new value made`;
+      throw new OperatorError({ reason: 'EmptyValue', message });
+    }
+    const asked = askedOf(cr);
+    if (isFollowed(cr, known) || !isGenerated(known) || followedOf(cr) !== asked) return;
+    const message = `${what} was restored from before ${asked}, and nothing is replaced; remove the annotation to keep the values of the Secret, or give it another text to have new ones made`;
+    throw new OperatorError({ reason: 'SecretRestored', message });
+  }
+
+  /** Returns the condition that says which rotation was followed last, if any is asked for. */
+  conditionOf(cr: Rotated, known: AnyObject | undefined): ConditionProps | undefined {
+    const asked = askedOf(cr);
+    const message = known && isFollowed(cr, known) ? asked : asked && followedOf(cr);
+    return message ? { type: ROTATED, status: 'True', reason: 'ValuesMade', message } : undefined;
   }
 
   /** Returns the values to be made, where any are missing, or the annotation asks for all of them again. */
@@ -155,7 +177,7 @@ export class KindGenerated {
       !metadata.deletionTimestamp &&
       controllerOf(known)?.uid === cr.metadata.uid &&
       Object.keys(this.values).every((key) => keys.includes(key)) &&
-      isMadeFor(cr.metadata.annotations?.[ROTATE_ANNOTATION], metadata.annotations?.[GENERATED_ANNOTATION]);
+      isFollowed(cr, known);
     return isComplete ? undefined : this.values;
   }
 
@@ -173,6 +195,34 @@ export class KindGenerated {
         : `Secret ${secretName}: replaced all values, for ${ROTATE_ANNOTATION}=${cr.metadata.annotations?.[ROTATE_ANNOTATION] ?? ''}`;
     return { type: 'Normal', reason: 'ValuesGenerated', action: 'Generate', note };
   }
+}
+
+type SecretData = Readonly<Record<string, unknown>>;
+
+/** A custom resource whose status may say which rotation was followed. */
+type Rotated = CustomResource<unknown, { readonly conditions?: readonly Partial<ConditionProps>[] }>;
+
+/** Returns the keys of a Secret that have a value, or an empty one that doesn't count as missing. */
+export function presentKeys(values: GeneratedValues, data: SecretData = {}): string[] {
+  return Object.keys(data).filter((key) => data[key] || !values[key]?.emptyIsMissing);
+}
+
+/** Returns the rotation that a custom resource asks for, as its condition shows it. */
+function askedOf({ metadata }: CustomResource): string | undefined {
+  const token = metadata.annotations?.[ROTATE_ANNOTATION];
+  return token && `${ROTATE_ANNOTATION}=${token}`;
+}
+
+/** Returns the rotation that was followed last, as its condition shows it. */
+function followedOf({ status }: Rotated): string | undefined {
+  return status?.conditions?.find(({ type }) => type === ROTATED)?.message;
+}
+
+function isFollowed({ metadata }: CustomResource, known: AnyObject): boolean {
+  return isMadeFor(
+    metadata.annotations?.[ROTATE_ANNOTATION],
+    known.metadata.annotations?.[GENERATED_ANNOTATION],
+  );
 }
 
 /** Maximum number of earlier rotations that a Secret remembers. */

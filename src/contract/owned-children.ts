@@ -192,7 +192,7 @@ export class OwnedChildren implements Controller {
   private desired(pass: Pass): Desired | undefined {
     const { cr, own, reader } = pass;
     const { references, generated } = this.owning;
-    const secret = generated && reader.get(secretType, generated.keyOf(cr));
+    const secret = this.generatedSecret(pass);
     const generate = generated?.missing(cr, secret);
     let control: Control = {};
     try {
@@ -200,7 +200,7 @@ export class OwnedChildren implements Controller {
       const found = references?.resolve(cr, (...query) => reader.find(...query));
       if (references && !found) return undefined;
       requireReadable([cr]);
-      generated?.requireFilled(secret);
+      generated?.requireClear(cr, secret);
       const inputs = (found ?? generated) && {
         ...(found && { references: found }),
         ...(generated && { generated: generated.propsOf(cr, secret) }),
@@ -285,14 +285,15 @@ export class OwnedChildren implements Controller {
     };
   }
 
+  private generatedSecret({ cr, reader }: Pass): AnyObject | undefined {
+    const { generated } = this.owning;
+    return generated && reader.get(secretType, generated.keyOf(cr));
+  }
+
   /** Returns the plan that makes values, and nothing else. */
-  private generating(
-    { cr, owner, reader }: Pass,
-    generated: KindGenerated,
-    generate: GeneratedValues,
-    reported: Plan,
-  ): Plan {
-    const secret = reader.get(secretType, generated.keyOf(cr));
+  private generating(pass: Pass, generated: KindGenerated, generate: GeneratedValues, reported: Plan): Plan {
+    const { cr, owner } = pass;
+    const secret = this.generatedSecret(pass);
     const step = { object: generated.secretOf(cr), fieldManager: childrenFieldManager(this.kind) };
     const event = (changes: ChangeSet) => generated.eventOf(cr, secret, changes);
     return {
@@ -363,10 +364,12 @@ export class OwnedChildren implements Controller {
     const readiness = waiting && !failure ? worstReadiness([waiting.readiness, judged]) : judged;
     const isDrifted = changes.some(({ action }) => action === 'drifted');
     const drifted = isDrifted ? driftedCondition(changes) : undefined;
+    const rotated = this.owning.generated?.conditionOf(cr, this.generatedSecret(pass));
     const held = [
       ...(isPaused ? [pausedCondition(cr)] : []),
       ...(waiting ? [waiting.condition] : []),
       ...(drifted ? [drifted] : []),
+      ...(rotated ? [rotated] : []),
     ];
     const { conditions = [] } = report;
     const others =

@@ -4,7 +4,7 @@ import { controllerOf, describeRef, isMap, keyOf, objectId, refOf } from '../con
 import type { Change, Drift, FieldConflict } from '../contract/change.js';
 import type { ApplyStep, DriftMode } from '../contract/controller.js';
 import { messageOf, OperatorError } from '../contract/error.js';
-import { isMadeFor, makeValue, rotationRecord } from '../contract/generated.js';
+import { isMadeFor, makeValue, presentKeys, rotationRecord } from '../contract/generated.js';
 import type { GeneratedValues } from '../contract/generated.js';
 import { ADOPT_BY_ANNOTATION, GENERATED_ANNOTATION, hashOf } from '../contract/names.js';
 import type { AnyObject, ObjectRef } from '../contract/object.js';
@@ -616,8 +616,8 @@ function lacking(
   const [was, wanted] = [live, intent].map((object) => object.metadata.annotations?.[GENERATED_ANNOTATION]);
   // Values that were there before ours are kept until the next rotation.
   const isRotation = was !== undefined && !isMadeFor(wanted, was);
-  const data = isMap(live.data) ? live.data : {};
-  const names = Object.keys(values).filter((name) => isRotation || !Object.hasOwn(data, name));
+  const present = presentKeys(values, isMap(live.data) ? live.data : {});
+  const names = Object.keys(values).filter((name) => isRotation || !present.includes(name));
   const isOwned = controllerOf(live)?.uid === step.owner?.uid;
   const wantedLabels = Object.entries(intent.metadata.labels ?? {});
   const isLabelled = wantedLabels.every(([label, text]) => labels[label] === text);

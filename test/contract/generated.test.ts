@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { ChangeSet } from '../../src/contract/change.js';
+import type { Plan } from '../../src/contract/controller.js';
 import { bitsOf, KindGenerated, makeValue, secretType } from '../../src/contract/generated.js';
 import type { AnyObject, CustomResource } from '../../src/contract/object.js';
 import { OwnedChildren } from '../../src/contract/owned-children.js';
@@ -17,10 +18,15 @@ const WEB: AnyObject = {
   metadata: { namespace: 'shop', name: 'web' },
 };
 
-const cr = (annotations: Readonly<Record<string, string>> = {}): CustomResource => ({
-  ...{ apiVersion: 'demo.io/v1', kind: 'Widget', spec: {} },
+const cr = (
+  annotations: Readonly<Record<string, string>> = {},
+  conditions: readonly object[] = [],
+): CustomResource => ({
+  ...{ apiVersion: 'demo.io/v1', kind: 'Widget', spec: {}, status: { conditions } },
   metadata: { namespace: 'shop', name: 'web', uid: 'u', generation: 1, annotations },
 });
+
+const rotate = (token: string) => ({ 'reconstruct.kosmos.io/rotate': token });
 
 /** The Secret as the API server has it. */
 function live(token = '', data: object = { password: 'cHc=', key: 'aw==' }, more: object = {}): AnyObject {
@@ -69,7 +75,7 @@ describe('generated values', () => {
   it.each([
     ['there is no Secret', undefined, {}],
     ['a value is missing', live('', { password: 'cHc=' }), {}],
-    ['a rotation is asked for', live('1'), { 'reconstruct.kosmos.io/rotate': '2' }],
+    ['a rotation is asked for', live('1'), rotate('2')],
     ['the Secret is another owner’s', live('', undefined, { ownerReferences: [] }), {}],
   ])(
     'come before the children where %s, and the plan is made again without a status between',
@@ -93,7 +99,7 @@ describe('generated values', () => {
 
   it.each([
     ['nothing is asked for', live('1'), {}],
-    ['they were made for that token', live('1'), { 'reconstruct.kosmos.io/rotate': '1' }],
+    ['they were made for that token', live('1'), rotate('1')],
     ['there are more than the kind has', live('', { password: 'a', key: 'b', old: 'c' }), {}],
   ])('stay where %s', (_, secret, annotations) => {
     const { plan } = planned(cr(annotations), secret);
@@ -137,6 +143,52 @@ describe('generated values', () => {
     expect(planned(cr(), live('', { password: 'a', key: 'b', old: '' })).plan.error).toBeUndefined();
   });
 
+  it('are made again where one is empty that counts as missing then', () => {
+    const ofKind = new KindGenerated(WIDGET, { ...values, password: { emptyIsMissing: true } });
+    const made = (data: object) => planned(cr(), live('', data), { generated: ofKind }).plan;
+    const again = made({ password: '', key: 'b' });
+    expect(again.apply).toMatchObject([{ generate: { password: {}, key: {} } }]);
+    expect(again.events.flatMap(({ event }) => event(done('configured'))?.note ?? [])).toEqual([
+      'Secret web-widget-generated: made new values of password',
+    ]);
+    expect(made({ password: 'a', key: '' }).error).toMatchObject({ reason: 'EmptyValue' });
+  });
+
+  describe('of a Secret from before a rotation', () => {
+    const conditionOf = ({ status: [step] }: Plan) =>
+      (step?.status([]) as { conditions: readonly AnyObject[] }).conditions.find(
+        ({ type }) => type === 'Rotated',
+      ) as Readonly<Record<string, string>> | undefined;
+    const followed = [{ ...conditionOf(planned(cr(rotate('2')), live('2')).plan) }];
+
+    it('stall where the status says that it was followed, until another text is given, or none', () => {
+      expect(followed).toMatchObject([{ status: 'True', message: 'reconstruct.kosmos.io/rotate=2' }]);
+      const { plan } = planned(cr(rotate('2'), followed), live('1'));
+      expect(plan).toMatchObject({
+        apply: [],
+        delete: [],
+        error: { reason: 'SecretRestored', retry: 'onChange' },
+      });
+      expect(plan.error?.message).toMatch(
+        /^Secret shop\/web-widget-generated .*before .*rotate=2, .*; remove the annotation .*another text/,
+      );
+      expect(conditionOf(plan)).toEqual(followed[0]);
+
+      const kept = planned(cr({}, followed), live('1')).plan;
+      expect(kept.apply.map(({ object }) => object)).toEqual([WEB]);
+      expect(conditionOf(kept)).toBeUndefined();
+      expect(planned(cr(rotate('3'), followed), live('1')).plan.apply).toMatchObject([{ generate: values }]);
+    });
+
+    it.each([
+      ['the status says so of another text', rotate('3'), live('1')],
+      ['the Secret has gone', rotate('2'), undefined],
+    ])('are made again where %s', (_, annotations, secret) => {
+      const { plan } = planned(cr(annotations, followed), secret);
+      expect(plan.apply).toMatchObject([{ generate: values }]);
+    });
+  });
+
   it('are announced by what was made', () => {
     const note = (secret?: AnyObject, annotations = {}, action: 'created' | 'configured' = 'configured') => {
       const { plan } = planned(cr(annotations), secret);
@@ -148,7 +200,7 @@ describe('generated values', () => {
     expect(note(live('', { key: 'aw==' }))).toEqual([
       'Secret web-widget-generated: made new values of password',
     ]);
-    expect(note(live(), { 'reconstruct.kosmos.io/rotate': '2' })).toEqual([
+    expect(note(live(), rotate('2'))).toEqual([
       'Secret web-widget-generated: replaced all values, for reconstruct.kosmos.io/rotate=2',
     ]);
   });

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Change } from '../../src/contract/change.js';
 import { KindGenerated, secretType } from '../../src/contract/generated.js';
+import type { GeneratedValues } from '../../src/contract/generated.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { Api } from '../../src/engine/api.js';
 import { LastApplies } from '../../src/engine/apply-state.js';
@@ -24,12 +25,12 @@ function newProcess(placeholders = false) {
   for (const { store } of stores.all()) store.setFollowed(undefined, true);
   const state = { clock: new VirtualClock(), lastApplies: new LastApplies(), metrics: new Metrics() };
   const applier = new Applier({ api: new Api(server), ...state, placeholders });
-  const generate = async (token?: string): Promise<Change> => {
+  const generate = async (token?: string, generate: GeneratedValues = values): Promise<Change> => {
     const cr = widget(
       'web',
       token === undefined ? {} : { annotations: { 'reconstruct.kosmos.io/rotate': token } },
     );
-    const step = { object: generated.secretOf(cr), fieldManager: MANAGER, owner: OWNER, generate: values };
+    const step = { object: generated.secretOf(cr), fieldManager: MANAGER, owner: OWNER, generate };
     return applier.apply(step, reader);
   };
   const known = (): AnyObject | undefined => reader.get(secretType, 'shop/web-widget-generated');
@@ -128,6 +129,18 @@ describe('generated values', () => {
     expect(server.get(secretType, 'shop/web-widget-generated')?.metadata.labels).toHaveProperty(
       generated.selector,
     );
+  });
+
+  it('are made for an empty one that counts as missing then, and for no other', async () => {
+    const { generate } = newProcess();
+    await generate();
+    const { key } = live();
+    edit(({ data }) => ({ data: { ...(data as object), password: '' } }));
+    expect(await generate()).toMatchObject({ action: 'unchanged' });
+    expect(await generate(undefined, { ...values, password: { emptyIsMissing: true } })).toMatchObject({
+      action: 'configured',
+    });
+    expect(live()).toMatchObject({ key, password: expect.stringMatching(/./) as string });
   });
 
   it.each(['annotations', 'labels'])(

@@ -154,6 +154,44 @@ test('a value that is emptied stalls, and nothing is replaced, until it is set o
   expect((await valuesOf('emptied')).password).toMatch(/^.{8,}$/);
 });
 
+test('a Secret that is restored from before a rotation is left, until its values are to be kept or made again', async () => {
+  type Restorable = AnyObject & { data: Values };
+  await vaults.create('restored', {});
+  await vaults.ready('restored');
+  await valuesOf('restored');
+  const backup = await cluster.get<Restorable>(place('restored'));
+  const restore = async (): Promise<void> => {
+    const { data, metadata } = backup;
+    await cluster.merge(place('restored'), { data, metadata: { annotations: metadata.annotations } });
+    const { message } = await vaults.stalled('restored', 'SecretRestored');
+    expect(message).toContain(`${ROTATE_ANNOTATION}=1`);
+    await operator.stop();
+    operator = await start();
+    await vaults.touch('restored', 'again');
+    await quiet();
+    expect(await valuesOf('restored')).toEqual(data);
+  };
+  const followed = { type: 'Rotated', message: `${ROTATE_ANNOTATION}=1` };
+  await rotate('restored', '1');
+  await vaults.condition('restored', followed);
+  await differ('restored', backup.data);
+  await restore();
+  await rotate('restored', null);
+  await vaults.ready('restored');
+  await quiet();
+  expect(await valuesOf('restored')).toEqual(backup.data);
+
+  // Asked for again, it is followed; so is another text after that.
+  await rotate('restored', '1');
+  const second = await differ('restored', backup.data);
+  await vaults.condition('restored', followed);
+  await restore();
+  await rotate('restored', '2');
+  await differ('restored', { ...second });
+  await differ('restored', backup.data);
+  await vaults.ready('restored');
+});
+
 test('what is deleted is made again, and only that', async () => {
   await vaults.create('lost', {});
   await vaults.ready('lost');
