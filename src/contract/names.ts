@@ -16,15 +16,13 @@ export interface AppliedRecord {
   readonly owner?: string;
 }
 
-/** Returns the record of an object; undefined where nothing is recorded. Words that later releases add are ignored. */
-export function recordOf({ metadata }: KubernetesObject): AppliedRecord | undefined {
-  const [hash, owner] = metadata.annotations?.[APPLIED_HASH_ANNOTATION]?.split(' ') ?? [];
+/** Returns the record in an annotation; undefined where nothing is recorded. Words that later releases add are ignored. */
+export function recordOf(
+  { metadata }: KubernetesObject,
+  annotation = APPLIED_HASH_ANNOTATION,
+): AppliedRecord | undefined {
+  const [hash, owner] = metadata.annotations?.[annotation]?.split(' ') ?? [];
   return hash === undefined ? undefined : { hash, ...(owner && { owner }) };
-}
-
-/** Returns the hash in an annotation with a record, that of a child or of a shared object. */
-export function hashOf({ metadata }: KubernetesObject, annotation: string): string | undefined {
-  return metadata.annotations?.[annotation]?.split(' ', 1)[0];
 }
 
 /** Returns the value of the annotation that holds a record. */

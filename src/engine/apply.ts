@@ -6,7 +6,7 @@ import type { ApplyStep, DriftMode } from '../contract/controller.js';
 import { messageOf, OperatorError } from '../contract/error.js';
 import { isMadeFor, makeValue, presentKeys, rotationRecord } from '../contract/generated.js';
 import type { GeneratedValues } from '../contract/generated.js';
-import { ADOPT_BY_ANNOTATION, GENERATED_ANNOTATION, hashOf } from '../contract/names.js';
+import { ADOPT_BY_ANNOTATION, GENERATED_ANNOTATION, recordOf } from '../contract/names.js';
 import type { AnyObject, ObjectRef } from '../contract/object.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { Api, Applied } from './api.js';
@@ -207,7 +207,7 @@ export class Applier {
   /** Reports whether the live object still matches the last apply, which was of the same intent. */
   private isCurrent(task: Task, { object, owned }: Entry): boolean {
     const { step, store, intent, hash, hashName } = task;
-    if (hashOf(object, hashName) !== hash) return false;
+    if (recordOf(object, hashName)?.hash !== hash) return false;
     const applied = { hash, uid: object.metadata.uid, owned: owned.get(ownerKey(step.fieldManager)) };
     return this.props.lastApplies.isCurrent(task.objectId, step.fieldManager, applied, () =>
       store.paths.expected(intent, applied.owned),
@@ -641,7 +641,7 @@ function lacking(
  */
 function isDrift(task: Task, known: Entry, isBareOurs = true): boolean {
   const { hash, hashName, step } = task;
-  const last = hashOf(known.object, hashName);
+  const last = recordOf(known.object, hashName)?.hash;
   const isOurs = isBareOurs && known.owned.has(ownerKey(step.fieldManager)) && !isAdopted(task, known);
   return last === hash || (last === undefined && isOurs);
 }
