@@ -148,7 +148,7 @@ export class KindGenerated {
    * @throws OperatorError `EmptyValue` where a value is there and empty: no Pod is to start with an empty password;
    * `SecretRestored` where a rotation looks pending that was followed
    */
-  requireClear(cr: Rotated, known: AnyObject | undefined): void {
+  requireClear(cr: CustomResource, known: AnyObject | undefined): void {
     if (!known) return;
     const what = describeRef(refOf(known));
     const [key] = (known as KeptSecret).empty ?? [];
@@ -163,7 +163,7 @@ export class KindGenerated {
   }
 
   /** Returns the condition that says which rotation was followed last, if any is asked for. */
-  conditionOf(cr: Rotated, known: AnyObject | undefined): ConditionProps | undefined {
+  conditionOf(cr: CustomResource, known: AnyObject | undefined): ConditionProps | undefined {
     const asked = askedOf(cr);
     const message = known && isFollowed(cr, known) ? asked : asked && followedOf(cr);
     return message ? { type: ROTATED, status: 'True', reason: 'ValuesMade', message } : undefined;
@@ -199,9 +199,6 @@ export class KindGenerated {
 
 type SecretData = Readonly<Record<string, unknown>>;
 
-/** A custom resource whose status may say which rotation was followed. */
-type Rotated = CustomResource<unknown, { readonly conditions?: readonly Partial<ConditionProps>[] }>;
-
 /** Returns the keys of a Secret that have a value, or an empty one that doesn't count as missing. */
 export function presentKeys(values: GeneratedValues, data: SecretData = {}): string[] {
   return Object.keys(data).filter((key) => data[key] || !values[key]?.emptyIsMissing);
@@ -214,8 +211,9 @@ function askedOf({ metadata }: CustomResource): string | undefined {
 }
 
 /** Returns the rotation that was followed last, as its condition shows it. */
-function followedOf({ status }: Rotated): string | undefined {
-  return status?.conditions?.find(({ type }) => type === ROTATED)?.message;
+function followedOf({ status }: CustomResource): string | undefined {
+  const { conditions } = (status ?? {}) as { readonly conditions?: readonly Partial<ConditionProps>[] };
+  return conditions?.find(({ type }) => type === ROTATED)?.message;
 }
 
 function isFollowed({ metadata }: CustomResource, known: AnyObject): boolean {
