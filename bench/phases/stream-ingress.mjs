@@ -1,5 +1,6 @@
 // Many StreamIngresses and the few objects that they share: how often those are written, and what settled ones cost.
 import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { streamIngress as kind } from '../../lib/kinds/stream-ingress/kind.js';
 import { byKind, writes } from '../support/audit.mjs';
 import { Bench } from '../support/bench.mjs';
@@ -13,7 +14,9 @@ const BURST_MILLISECONDS = 10_000;
 
 /** In a control plane of their own: endpoints are written by hand, and no controller has a part in it. */
 export async function streamIngress(figures, options) {
-  const bench = await Bench.start(figures, options, { kinds: [kind], apiOnly: true });
+  // All are of one namespace, which may not open that many by default.
+  const own = ['--policy', fileURLToPath(new URL('../support/streams-policy.json', import.meta.url))];
+  const bench = await Bench.start(figures, { ...options, args: own }, { kinds: [kind], apiOnly: true });
   try {
     const namespace = await bench.namespace('streams');
     await makeProxy(bench.cluster);

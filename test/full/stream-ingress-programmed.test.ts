@@ -36,6 +36,7 @@ beforeAll(async () => {
   await stand.start({ ingressController: 'Deployment/nginx' });
 });
 
+const refused = { Programmed: 'False TargetRefused', ...stalled('TargetRefused') };
 const unavailable = { ...stalled('PortUnavailable'), Accepted: 'True Accepted' };
 
 /** The Deployment of ingress-nginx, none of whose Pods is asked for. */
@@ -78,13 +79,18 @@ test('rule 7: TargetNotConfigured while the controller of --ingress-controller d
   expect(Programmed).toContain(`set its argument --udp-services-configmap=${namespace}/udp-services`);
 });
 
-test('rule 7: TargetNotConfigured while the ConfigMap is immutable: it is named, and the port opens once it is deleted', async () => {
+test('rule 7: TargetRefused while the ConfigMap is immutable, with the remedy; the other protocol’s ports open, and this once it is deleted', async () => {
   const proxy = stand.proxy('fixed');
   await proxy.put(proxy.tcp, { data: { '80': 'other/web:80' }, immutable: true });
   const stream = await proxy.ask(shop, 'fixed', { listen: 9720 });
-  const isNotConfigured = { Programmed: 'False TargetNotConfigured', ...stalled('TargetNotConfigured') };
-  const { Programmed } = await stream.is(isNotConfigured);
-  expect(Programmed).toContain(`ConfigMap ${proxy.namespace}/tcp-services is immutable; delete it`);
+  const { Programmed } = await stream.is(refused);
+  expect(Programmed).toMatch(
+    /ConfigMap .*tcp-services.* immutable.*; delete the object, and it is created again/,
+  );
+  await (
+    await proxy.ask(shop, 'beside', { listen: 9720, protocol: 'UDP', upstream: { service: 'dns' } })
+  ).isReady();
+  await stream.is(refused);
 
   await cluster.delete(proxy.tcp);
   await stream.isReady();
@@ -239,7 +245,7 @@ test('rule 7: TooManyListeners; who is open stays open, and the next comes once 
   const { Programmed } = await waiting.is({
     ...{ Accepted: 'True Accepted', Programmed: 'False TooManyListeners', ...stalled('TooManyListeners') },
   });
-  expect(Programmed).toContain('the target few has its 1 ports open already');
+  expect(Programmed).toContain('the target few opens 1 ports, which are taken');
   expect(await proxy.entries()).toEqual({ 9401: `${shop}/db:5432` });
   await open.delete();
   await waiting.isReady();
@@ -277,8 +283,9 @@ describe('rule 9: what the API server refuses of the Service', () => {
           ...{ contentType: 'application/json-patch+json', query: { dryRun: 'All' } },
         }),
     });
-    const refused = await proxy.ask(shop, 'refused', { listen: 9701 });
-    expect(await refused.event('Invalid')).toContain('not port 9701');
+    const denied = await proxy.ask(shop, 'denied', { listen: 9701 });
+    expect((await denied.is(refused)).Programmed).toContain('not port 9701');
+    expect(await denied.event('TargetRefused')).toContain('not port 9701');
 
     // Never there, so the port is to be closed.
     await cluster.merge(open.place, { spec: { upstream: { service: 'never' } } });
@@ -287,11 +294,11 @@ describe('rule 9: what the API server refuses of the Service', () => {
       expect(await proxy.entries()).not.toHaveProperty('9700');
     });
     await open.is({ Programmed: 'False Pending' });
-    await refused.is({ Programmed: 'Unknown Pending' });
+    await denied.is(refused);
     await stays.isReady();
     await allow();
     await stays.delete();
-    await refused.isReady();
+    await denied.isReady();
   });
 
   test('of a port that is to be closed, leaves that without its entry, and it is reported', async () => {
@@ -303,14 +310,15 @@ describe('rule 9: what the API server refuses of the Service', () => {
     expect(await proxy.ports()).toEqual([ours(9710)]);
     await cluster.merge(closing.place, { spec: { upstream: { service: 'never' } } });
 
-    const { Programmed } = await closing.is({ Programmed: 'False NotClosed', ...failing('ServiceNotFound') });
+    const { Programmed } = await closing.is({
+      ...{ Programmed: 'False TargetRefused', ...failing('ServiceNotFound') },
+    });
     expect(Programmed).toContain('The port has yet to be closed: ');
     await eventually(async () => {
       expect(await proxy.entries()).toEqual({});
     });
-    expect(await closing.event('Invalid')).toContain('spec.ports');
     await eventually(async () => {
-      expect((await closing.told()).messages.Programmed).toContain('with nothing behind it');
+      expect((await closing.told()).messages.Programmed).toMatch(/with nothing behind it; .*spec\.ports/);
     });
 
     // What comes takes its place.
@@ -320,7 +328,7 @@ describe('rule 9: what the API server refuses of the Service', () => {
   });
 });
 
-test('rule 7: Programmed is what is read back, never what was sent: Pending until both objects have the port', async () => {
+test('rule 7: Programmed is what is read back, never what was sent: False until both objects have the port', async () => {
   await stand.controller.kill();
   await using blocked = await Stand.make(cluster, user, { blocked: {} });
   const { namespace } = blocked;
@@ -337,12 +345,9 @@ test('rule 7: Programmed is what is read back, never what was sent: Pending unti
         .filter(({ verbs }) => verbs.length > 0),
   });
   const stream = await proxy.ask(namespace, 'pending', { listen: 9000 });
-  expect(await stream.event('Forbidden')).toContain('ingress-nginx-controller');
+  const isRefused = { Accepted: 'True Accepted', ResolvedRefs: 'True ResolvedRefs', ...refused };
+  expect((await stream.is(isRefused)).Programmed).toContain('ingress-nginx-controller');
   expect(await proxy.entries()).toEqual({ 9000: `${namespace}/db:5432` });
-  await stream.is({
-    ...{ Accepted: 'True Accepted', ResolvedRefs: 'True ResolvedRefs', Programmed: 'Unknown Pending' },
-    ...{ Ready: 'Unknown Pending', Reconciling: 'True Pending', Stalled: 'False Pending' },
-  });
   await blocked.start();
   await stream.isReady();
 });

@@ -1,5 +1,5 @@
 import type { ChangeSet } from '../../contract/change.js';
-import type { Controller, EventStep, Plan, Reader, Write } from '../../contract/controller.js';
+import type { Controller, Plan, Reader, Write } from '../../contract/controller.js';
 import type { Render } from '../../contract/kind.js';
 import { statusFieldManager } from '../../contract/names.js';
 import { refOf } from '../../contract/object.js';
@@ -7,7 +7,8 @@ import type { ResourceType } from '../../contract/resource.js';
 import { stalledEvent } from '../../contract/status.js';
 import { claimsOf, classRefusal, resolve, type Claims, type Resolution } from './claims.js';
 import { dropChildren, planGateway, gatewayRendering, rememberingRender } from './gateway.js';
-import { addressesOf, entryIn, notClosed, openings, portIn, programmed, sharedSteps } from './nginx.js';
+import { addressesOf, entryIn, keptRefusal, notClosed, openings, portIn } from './nginx.js';
+import { programmed, refusedCondition, sharedSteps } from './nginx.js';
 import { KIND, type StreamIngress } from './spec.js';
 import { explanationsOf, readinessOf, statusOf, type Findings } from './status.js';
 import { isNginx, type NginxTarget, type Target, type Targets } from './targets.js';
@@ -40,7 +41,7 @@ function viewOf(
   };
 }
 
-type FindingsOf = (cr: StreamIngress, changes: ChangeSet) => Findings;
+type FindingsOf = (cr: StreamIngress, changes: ChangeSet) => Findings | undefined;
 
 const NOTHING: Plan = { apply: [], delete: [], status: [], events: [] };
 
@@ -106,13 +107,13 @@ function nginxFindings(target: NginxTarget, view: View, reader: Reader): Finding
   return (cr) => {
     const common = findings(target.name, view, cr);
     if (!common.refusal) {
-      const condition = programmed(target, cr, { state, openings: opened, reader });
+      const condition = keptRefusal(cr, programmed(target, cr, { state, openings: opened, reader }));
       return { ...common, programmed: condition, addresses: addressesOf(cr, state) };
     }
     // The port of a loser is another one's.
     const isLoser = common.refusal.reason === 'PortConflict';
     const left = isLoser ? undefined : notClosed(target, cr, opened.entries, state);
-    return left ? { ...common, programmed: left } : common;
+    return left ? { ...common, programmed: keptRefusal(cr, left) } : common;
   };
 }
 
@@ -121,29 +122,31 @@ function findings(target: string, view: View, cr: StreamIngress): Findings {
   return { target, ...(refusal && { refusal }), resolution: view.resolution(cr) };
 }
 
-/** Plans statuses and events alone; findings may depend on what was applied. */
+/** Plans statuses and events alone, of those with findings; these may depend on what was applied. */
 function statusPlan(crs: readonly StreamIngress[], findingsOf: FindingsOf, now: Date): Plan {
+  const from = <T>(cr: StreamIngress, changes: ChangeSet, make: (found: Findings) => T): T | undefined => {
+    const found = findingsOf(cr, changes);
+    return found && make(found);
+  };
   return {
     ...NOTHING,
     status: crs.map((cr) => ({
       target: cr,
       fieldManager: statusFieldManager(KIND),
-      status: (changes) => statusOf(cr, findingsOf(cr, changes), now),
+      status: (changes) => from(cr, changes, (found) => statusOf(cr, found, now)),
     })),
     events: crs.map((cr) => ({
       regarding: { ...refOf(cr), uid: cr.metadata.uid ?? '' },
-      event: (changes) => stalledEvent(cr, readinessOf(cr, findingsOf(cr, changes))),
+      event: (changes) => from(cr, changes, (found) => stalledEvent(cr, readinessOf(cr, found))),
     })),
-    explain: () => crs.flatMap((cr) => explanationsOf(cr, findingsOf(cr, []))),
+    explain: () => crs.flatMap((cr) => from(cr, [], (found) => explanationsOf(cr, found)) ?? []),
   };
 }
 
-/** Custom resources that get an event of one failure, of those to be opened and of those to be closed. */
-const MAX_EVENTS = 10;
-
 /**
  * Writes the ConfigMaps and the Service of each ingress-nginx: one apply for each object, of all that its custom
- * resources come to. A burst is waited out, since every change makes ingress-nginx reload its configuration.
+ * resources come to. A burst is waited out, since every change makes ingress-nginx reload its configuration. What the API
+ * server refuses of it is in no object to be read back, so it is reported here; the other controller keeps it.
  */
 export function sharedController(
   type: ResourceType,
@@ -160,47 +163,32 @@ export function sharedController(
       ...[crs, upstreams, ...writing(targetServices, 'patch'), ...grants],
       ...writing(configMaps, 'create', 'patch'),
     ],
-    reconcile(key, reader) {
+    reconcile(key, reader, now) {
       const target = targets.all.find(({ name }) => name === key);
       if (!target || !isNginx(target)) return NOTHING;
-      const all = resourcesOf(type, key, reader);
-      const { claims, resolution } = viewOf(targets, target, all, reader, false);
+      const view = viewOf(targets, target, resourcesOf(type, key, reader), reader, false);
+      const { holders, refused } = view.claims;
       const state = sharedStateIn(target, reader);
-      const { entries, open } = openings(target, claims.holders, resolution, state);
-      const apply = sharedSteps(target, entries, state);
-      const waiting = entries.filter(
+      const opened = openings(target, holders, view.resolution, state);
+      const { entries, open } = opened;
+      const opening = entries.filter(
         (entry) => entryIn(entry, state)?.value !== entry.value || !portIn(entry, state),
       );
       // Nothing is to be open for these; the port of a loser is another one's.
-      const refused = [...claims.refused].filter(([, { reason }]) => reason !== 'PortConflict');
-      const unwanted = [...claims.holders.filter((cr) => !open.has(cr)), ...refused.map(([cr]) => cr)];
-      const closing = unwanted.filter((cr) => notClosed(target, cr, entries, state));
-      // Where the Service is applied twice, it is first for those to be closed and last for those to be opened.
-      const twice = apply.filter(({ object }) => object.kind === 'Service').length > 1;
-      const opening = waiting.map(({ cr }) => cr);
+      const unwanted = [...refused].filter(([, { reason }]) => reason !== 'PortConflict').map(([cr]) => cr);
+      const closing = [...holders.filter((cr) => !open.has(cr)), ...unwanted].filter((cr) =>
+        notClosed(target, cr, entries, state),
+      );
+      const findingsOf: FindingsOf = (cr, changes) => {
+        const programmed = refusedCondition(target, cr, opened, state, changes);
+        // Endpoints aren't watched here, and a first status is written by the other controller.
+        const resolution = cr.status?.conditions?.find((known) => known.type === 'ResolvedRefs');
+        return programmed && resolution && { ...findings(key, view, cr), resolution, programmed };
+      };
       return {
-        ...NOTHING,
-        apply,
-        events: [
-          ...failureEvents(opening, 'Open', (changes) => changes.slice(twice ? 1 : 0)),
-          ...failureEvents(closing, 'Close', (changes) => changes.slice(0, twice ? -1 : undefined)),
-        ],
+        ...statusPlan([...opening.map(({ cr }) => cr), ...closing], findingsOf, now),
+        apply: sharedSteps(target, entries, state),
       };
     },
   };
-}
-
-/** Events to those that wait for a failed write; their status is written by the other controller, from what is read back. */
-function failureEvents(
-  crs: readonly StreamIngress[],
-  action: string,
-  relevant: (changes: ChangeSet) => ChangeSet,
-): EventStep[] {
-  return crs.slice(0, MAX_EVENTS).map((cr) => ({
-    regarding: { ...refOf(cr), uid: cr.metadata.uid ?? '' },
-    event: (changes) => {
-      const error = relevant(changes).find((change) => change.error)?.error;
-      return error && { type: 'Warning', reason: error.reason, action, note: error.message };
-    },
-  }));
 }

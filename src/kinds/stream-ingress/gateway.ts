@@ -12,9 +12,9 @@ import type { ResourceType } from '../../contract/resource.js';
 import type { Resolution } from './claims.js';
 import type { View } from './controllers.js';
 import { API_VERSION, KIND, upstreamKey, type StreamIngress, type StreamIngressSpec } from './spec.js';
-import { programmedCondition as condition, tooManyListeners } from './status.js';
+import { programmedCondition as condition } from './status.js';
 import type { Findings, Programmed } from './status.js';
-import { withinLimit, type GatewayTarget, type RouteVersion } from './targets.js';
+import { beyondBounds, type GatewayTarget, type RouteVersion } from './targets.js';
 import { childrenOf, FIELD_MANAGER, GATEWAY_GROUP, gatewayTypes, LISTENER_SET } from './watched.js';
 import type { Kept, KeptRoute } from './watched.js';
 
@@ -87,8 +87,8 @@ export function planGateway(
   for (const cr of claims.holders)
     plans.set(cr, planChildren(cr, view.resolution(cr), childrenNow(cr), render));
   const open = claims.holders.filter((cr) => plans.get(cr)?.open);
-  const excess = new Set(withinLimit(target, open, (cr) => childrenNow(cr).length > 0).beyond);
-  for (const cr of excess) plans.set(cr, dropChildren(childrenNow(cr)));
+  const excess = beyondBounds(target, open, (cr) => childrenNow(cr).length > 0);
+  for (const cr of excess.keys()) plans.set(cr, dropChildren(childrenNow(cr)));
   const all = [...plans.values()];
   return {
     apply: all.flatMap(({ apply }) => apply),
@@ -96,7 +96,8 @@ export function planGateway(
     // No failed apply of one may keep what another has lost the right to.
     deleteFirst: true,
     findings: (cr, changes) => {
-      if (excess.has(cr)) return { programmed: tooManyListeners(target) };
+      const why = excess.get(cr);
+      if (why !== undefined) return { programmed: condition('False', 'TooManyListeners', why) };
       const children = childrenNow(cr);
       const { name, namespace } = cr.metadata;
       const isChild = (kind: string): boolean => types.some((child) => child.kind === kind);

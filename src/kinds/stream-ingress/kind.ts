@@ -7,7 +7,8 @@ import { gatewayRendering } from './gateway.js';
 import { configMapsOf, entryOf, servicePorts } from './nginx.js';
 import { sharedController, statusController } from './controllers.js';
 import { fullName, portText, type StreamIngress } from './spec.js';
-import { flags, isNginx, policySchema, targetName, targetsIn, type Target, type Targets } from './targets.js';
+import { beyondBounds, flags, isNginx, policySchema, targetName, targetsIn } from './targets.js';
+import type { Target, Targets } from './targets.js';
 import { watchesFor } from './watched.js';
 
 const crd = loadCrd(
@@ -81,11 +82,9 @@ function renderTarget(
   { routeVersion }: Targets,
   context: KindContext,
 ): RenderedTogether {
-  const { maxListeners = Infinity } = target;
-  if (crs.length > maxListeners) {
-    const message = `the target ${target.name} opens ${maxListeners} ports at most, and ${crs.length} are asked for; remove some`;
-    return { manifests: [], findings: [{ level: 'error', message }] };
-  }
+  const beyond = beyondBounds(target, crs, () => false);
+  if (beyond.size > 0)
+    return { manifests: [], findings: [...beyond].map(([cr, message]) => error(cr, ['spec'], message)) };
   if (isNginx(target)) {
     const entries = crs.map(entryOf);
     const objects = [...configMapsOf(target, entries), servicePorts(target, entries)];

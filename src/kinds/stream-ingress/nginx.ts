@@ -1,11 +1,11 @@
-import type { ChangeSet } from '../../contract/change.js';
+import type { Change, ChangeSet } from '../../contract/change.js';
 import type { ApplyStep, Reader } from '../../contract/controller.js';
-import { splitKey, type AnyObject } from '../../contract/object.js';
+import { objectKey, splitKey, type AnyObject } from '../../contract/object.js';
 import type { Resolution } from './claims.js';
 import { portKey, portText, protocolOf, upstreamKey, upstreamText } from './spec.js';
 import type { Protocol, StreamIngress } from './spec.js';
-import { programmedCondition as condition, tooManyListeners, type Programmed } from './status.js';
-import { configMapKey, serviceKey, withinLimit, type NginxTarget } from './targets.js';
+import { programmedCondition as condition, type Programmed } from './status.js';
+import { beyondBounds, configMapKey, serviceKey, type NginxTarget } from './targets.js';
 import { argumentsIn, FIELD_MANAGER } from './watched.js';
 import type { Holding, KeptEntry, OpenPort, SharedState } from './watched.js';
 
@@ -67,9 +67,11 @@ export function openings(
     if (gate === 'shut' || (gate === 'keep' && !isOpen(entry, state))) continue;
     if (!obstacle || (obstacle.reason === 'TargetNotFound' && isOpen(entry, state))) free.push(entry);
   }
-  const { within, beyond } = withinLimit(target, free, (entry) => entryIn(entry, state)?.ours ?? false);
-  for (const { cr } of beyond) obstacles.set(cr, tooManyListeners(target));
-  return { entries: within, obstacles, open: new Set(within.map(({ cr }) => cr)) };
+  const wanted = free.map(({ cr }) => cr);
+  const beyond = beyondBounds(target, wanted, (cr) => entryIn(entryOf(cr), state)?.ours ?? false);
+  for (const [cr, message] of beyond) obstacles.set(cr, condition('False', 'TooManyListeners', message));
+  const entries = free.filter(({ cr }) => !beyond.has(cr));
+  return { entries, obstacles, open: new Set(entries.map(({ cr }) => cr)) };
 }
 
 export function entryIn({ protocol, listen }: Entry, { configMaps }: SharedState): KeptEntry | undefined {
@@ -148,8 +150,6 @@ export function programmed(target: NginxTarget, cr: StreamIngress, readBack: Rea
   const { name, targetPort } = entry.port;
   const isInService = inService?.name === name && inService.targetPort === targetPort;
   const isWritten = entryIn(entry, state)?.value === entry.value;
-  const immutable = isWritten ? undefined : immutableText(target, entry, state);
-  if (immutable) return condition('False', 'TargetNotConfigured', `The port can't be opened: ${immutable}`);
   if (!isWritten || !isInService) return condition('Unknown', 'Pending', 'The port has yet to be opened');
   const refused = loadBalancerError(entry, state);
   if (refused) return condition('False', 'LoadBalancerPortsError', refused);
@@ -175,16 +175,6 @@ function wrongArguments(target: NginxTarget, { protocol }: Entry, reader: Reader
   const flag = `--${protocol.toLowerCase()}-services-configmap`;
   const found = read === undefined ? `has no such argument` : `reads ${read}`;
   return `the port is written to ConfigMap ${map}, and ${workload} ${found}; set its argument ${flag}=${map}`;
-}
-
-/** Returns why no key of the ConfigMap can be written, with the remedy; undefined where it isn't immutable. */
-function immutableText(
-  target: NginxTarget,
-  { protocol }: Entry,
-  { configMaps }: SharedState,
-): string | undefined {
-  if (!configMaps[protocol]?.immutable) return undefined;
-  return `ConfigMap ${configMapKey(target, protocol)} is immutable; delete it, and it is created again without "immutable"`;
 }
 
 /** Returns what the cloud says against the port, or against the whole Service. */
@@ -219,10 +209,54 @@ export function notClosed(
   const left = [...key, ...port];
   if (left.length === 0) return undefined;
   const alone = key.length > 0 ? '' : ', with nothing behind it';
-  const immutable = key.length > 0 ? immutableText(target, entry, state) : undefined;
-  const why = immutable ? `; ${immutable}` : alone;
-  const message = `The port has yet to be closed: ${left.join(' and ')} ${left.length > 1 ? 'are' : 'is'} still there${why}`;
+  const message = `The port has yet to be closed: ${left.join(' and ')} ${left.length > 1 ? 'are' : 'is'} still there${alone}`;
   return condition('False', 'NotClosed', message);
+}
+
+const REFUSED = 'TargetRefused';
+
+/**
+ * Returns the condition of a port that can't be opened or closed, since the API server has refused for good what concerns it of
+ * the applies; undefined where it hasn't. Another pass can't see it, and keeps it by `keptRefusal`.
+ */
+export function refusedCondition(
+  target: NginxTarget,
+  cr: StreamIngress,
+  { entries, open }: Openings,
+  state: SharedState,
+  changes: ChangeSet,
+): Programmed | undefined {
+  const entry = entryOf(cr);
+  const [key, port] = [entryIn(entry, state), portIn(entry, state)];
+  const isOpened = open.has(cr);
+  // Where the Service is applied twice, it is first for those to be closed and last for those to be opened.
+  const services = changes.filter(({ ref }) => ref.kind === 'Service');
+  const concerning = [
+    (isOpened ? key?.value !== entry.value : key?.ours) && changeOf(target, entry.protocol, changes),
+    (isOpened ? !port : port?.ours) && services.at(isOpened ? -1 : 0),
+  ];
+  const errors = concerning.flatMap((change) => (change && change.error) || []);
+  // A right has to be granted, or a quota raised, although that is tried again.
+  const refusal = errors.find(({ retry, reason }) => retry === 'onChange' || reason === 'Forbidden');
+  if (!refusal) return undefined;
+  const what = notClosed(target, cr, entries, state)?.message;
+  const message = what ? `${what}; ${refusal.message}` : `The port can't be opened: ${refusal.message}`;
+  return condition('False', REFUSED, message);
+}
+
+/** Returns what was refused in an earlier pass, where a port of the same generation still is to be opened or closed. */
+export function keptRefusal({ metadata, status }: StreamIngress, now: Programmed): Programmed {
+  const kept = status?.conditions?.find(
+    ({ reason, observedGeneration }) => reason === REFUSED && observedGeneration === metadata.generation,
+  );
+  const isDue = now.status === 'Unknown' || now.reason === 'NotClosed';
+  return kept && isDue ? condition('False', REFUSED, kept.message) : now;
+}
+
+/** Returns what became of the ConfigMap of a protocol. */
+function changeOf(target: NginxTarget, protocol: Protocol, changes: ChangeSet): Change | undefined {
+  const key = configMapKey(target, protocol);
+  return changes.find(({ ref }) => ref.kind === 'ConfigMap' && objectKey(ref.namespace, ref.name) === key);
 }
 
 /**
@@ -256,14 +290,10 @@ function behindEntries(
   state: SharedState,
   changes: ChangeSet,
 ): AnyObject {
-  const lost = changes.flatMap(({ ref, conflicts = [] }) => {
-    const protocol = ref.name === target.tcpServicesConfigMap ? 'TCP' : 'UDP';
-    return conflicts.map(({ field }) => portKey(Number(field.replace('.data.', '')), protocol));
-  });
-  const anyFailed = changes.some(({ ref, action }) => ref.kind === 'ConfigMap' && action === 'failed');
-  return withPorts(object, (port) => {
-    const key = portKey(port.port, port.protocol);
-    return anyFailed ? (state.service?.open[key]?.ours ?? false) : !lost.includes(key);
+  return withPorts(object, ({ port, protocol }) => {
+    const { action, conflicts = [] } = changeOf(target, protocol, changes) ?? {};
+    if (action === 'failed') return state.service?.open[portKey(port, protocol)]?.ours ?? false;
+    return !conflicts.some(({ field }) => field === `.data.${port}`);
   });
 }
 

@@ -5,7 +5,6 @@ import { refOf } from '../../contract/object.js';
 import { condition } from '../common.js';
 import type { Refusal } from './claims.js';
 import { portText, upstreamText, type StreamIngress, type StreamIngressStatus } from './spec.js';
-import type { Target } from './targets.js';
 
 /** The condition of that name. */
 export interface Programmed extends ConditionProps {
@@ -19,12 +18,6 @@ export function programmedCondition(
   message: string,
 ): Programmed {
   return { type: 'Programmed', status, reason, message };
-}
-
-/** Condition of those for which there is no room. */
-export function tooManyListeners({ name, maxListeners = 0 }: Target): Programmed {
-  const message = `the target ${name} has its ${maxListeners} ports open already; this one is opened once another is closed`;
-  return programmedCondition('False', 'TooManyListeners', message);
 }
 
 /** Findings on one custom resource. */
@@ -83,7 +76,7 @@ export function readinessOf(cr: StreamIngress, { refusal, resolution, programmed
 
 /** Reasons that last until something is changed; the others may heal by themselves. */
 const STALLING: ReadonlySet<string> = new Set([
-  ...['RefNotPermitted', 'PortUnavailable', 'TargetNotConfigured', 'TooManyListeners'],
+  ...['RefNotPermitted', 'PortUnavailable', 'TargetNotConfigured', 'TargetRefused', 'TooManyListeners'],
   // Said by the controller of a Gateway, which also has PortUnavailable and TooManyListeners.
   ...['NotAllowed', 'NotAllowedByListeners', 'HostnameConflict', 'ListenerConflict', 'ProtocolConflict'],
   ...['InvalidRouteKinds', 'UnsupportedProtocol', 'UnsupportedValue'],

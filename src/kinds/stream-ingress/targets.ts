@@ -3,7 +3,7 @@ import { OperatorError } from '../../contract/error.js';
 import type { KindContext, KindFlag } from '../../contract/kind.js';
 import type { FromSchema } from '../../contract/typed-crd.js';
 import { oneOf, setOf, text } from '../common.js';
-import type { Protocol } from './spec.js';
+import type { Protocol, StreamIngress } from './spec.js';
 
 const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
 const OBJECT_NAME = '[a-z0-9]([-a-z0-9.]*[a-z0-9])?';
@@ -46,7 +46,12 @@ const targetSchema = {
     ),
     maxListeners: {
       ...{ type: 'integer', format: 'int32', minimum: 1 },
-      description: 'The most ports that are open at once, as a load balancer may limit them.',
+      description:
+        'The most ports that are open at once, as a load balancer may limit them. 1000 unless it is given.',
+    },
+    maxListenersPerNamespace: {
+      ...{ type: 'integer', format: 'int32', minimum: 1 },
+      description: 'The same for the StreamIngresses of one namespace. 100 unless it is given.',
     },
   },
 } as const satisfies StructuralSchema;
@@ -89,7 +94,7 @@ export type TargetProps = FromSchema<typeof targetSchema>;
 
 /** A target in which these fields are known. */
 type Described<Kind, Fields extends keyof TargetProps> = TargetProps &
-  Required<Pick<TargetProps, Fields | 'reservedPorts'>> & { readonly kind: Kind };
+  Required<Pick<TargetProps, Fields | 'reservedPorts' | keyof typeof BOUNDS>> & { readonly kind: Kind };
 
 /** An ingress-nginx: two ConfigMaps with what it forwards, and the Service with its ports. */
 export type NginxTarget = Described<'IngressNginx', keyof typeof DEFAULTS>;
@@ -129,6 +134,12 @@ const DEFAULTS = {
   reservedPorts: NGINX_RESERVED_PORTS,
 } as const;
 
+/**
+ * Bounds of a target. On a Service that has node ports, each port takes one of the 2,768 of the whole cluster, and where there is
+ * none left the API server refuses all that is to be opened.
+ */
+const BOUNDS = { maxListeners: 1000, maxListenersPerNamespace: 100 } as const;
+
 /** In place of a target's name where no class is named and there is no default; no target is called so. */
 const NO_TARGET = '-';
 
@@ -138,16 +149,35 @@ export function targetName({ defaultName = NO_TARGET }: Targets, className: stri
 }
 
 /**
- * Takes as many as a target has room for; those that are open stay open, also where an older one would come in.
+ * Returns those for which a target has no room, each with the reason. What is open stays open, also where an older one would
+ * come in, or a bound was lowered.
  * @param wanted those whose port is to be open, the oldest first; one that only waits takes no place
  */
-export function withinLimit<T>(
-  { maxListeners = Infinity }: Target,
-  wanted: readonly T[],
-  isOpen: (one: T) => boolean,
-): { readonly within: readonly T[]; readonly beyond: readonly T[] } {
-  const ordered = [...wanted.filter(isOpen), ...wanted.filter((one) => !isOpen(one))];
-  return { within: ordered.slice(0, maxListeners), beyond: ordered.slice(maxListeners) };
+export function beyondBounds(
+  { name, maxListeners, maxListenersPerNamespace }: Target,
+  wanted: readonly StreamIngress[],
+  isOpen: (cr: StreamIngress) => boolean,
+): ReadonlyMap<StreamIngress, string> {
+  const beyond = new Map<StreamIngress, string>();
+  const taken = new Map<string, number>();
+  let total = 0;
+  for (const cr of [...wanted.filter(isOpen), ...wanted.filter((other) => !isOpen(other))]) {
+    const { namespace = '' } = cr.metadata;
+    const own = taken.get(namespace) ?? 0;
+    const [most, field] =
+      own >= maxListenersPerNamespace
+        ? [`${maxListenersPerNamespace} ports for each namespace`, 'maxListenersPerNamespace']
+        : [`${maxListeners} ports`, 'maxListeners'];
+    const isFull = own >= maxListenersPerNamespace || total >= maxListeners;
+    if (isFull && !isOpen(cr)) {
+      const message = `the target ${name} opens ${most}, which are taken; this one is opened once another is closed, or an admin raises ${field}`;
+      beyond.set(cr, message);
+      continue;
+    }
+    taken.set(namespace, own + 1);
+    total++;
+  }
+  return beyond;
 }
 
 /** `namespace/name` of the ConfigMap for a protocol. */
@@ -230,8 +260,8 @@ export function targetsIn({ flags: values = {}, policy }: Pick<KindContext, 'fla
   const props = [...(byFlags ? [{ name: DEFAULT_TARGET, ...Object.fromEntries(fields) }] : []), ...listed];
   const all = props.map((given): Target =>
     given.kind === 'Gateway'
-      ? ({ reservedPorts: [], ...given } as unknown as GatewayTarget)
-      : ({ ...DEFAULTS, ...given } as NginxTarget),
+      ? ({ reservedPorts: [], ...BOUNDS, ...given } as unknown as GatewayTarget)
+      : ({ ...DEFAULTS, ...BOUNDS, ...given } as NginxTarget),
   );
   const problems = [...props.flatMap(problemsOf), ...duplicates(all)];
   if (defaultClass !== undefined && all.every(({ name }) => name !== defaultClass)) {

@@ -301,7 +301,6 @@ export interface KeptConfigMap {
   readonly entries: Readonly<Record<string, KeptEntry>>;
   /** Something in it is ours. */
   readonly managed: boolean;
-  readonly immutable: boolean;
 }
 
 export interface KeptEntry extends Holding {
@@ -316,7 +315,6 @@ const keepConfigMap = keeping((object: Live<V1ConfigMap>): KeptConfigMap => {
   return {
     entries: Object.fromEntries(entries) as KeptConfigMap['entries'],
     managed: managedFieldsOf(object).some(isOurs),
-    immutable: object.immutable ?? false,
   };
 }, keepStatus);
 

@@ -15,6 +15,8 @@ import type { GatewayTarget, NginxTarget } from '../../../src/kinds/stream-ingre
 
 export const MANAGER = 'streamingress-controller';
 
+const bounds = { maxListeners: 1000, maxListenersPerNamespace: 100 };
+
 export const target: NginxTarget = {
   kind: 'IngressNginx',
   name: 'default',
@@ -23,6 +25,7 @@ export const target: NginxTarget = {
   tcpServicesConfigMap: 'tcp-services',
   udpServicesConfigMap: 'udp-services',
   reservedPorts: NGINX_RESERVED_PORTS,
+  ...bounds,
 };
 
 export const gateway: GatewayTarget = {
@@ -30,6 +33,7 @@ export const gateway: GatewayTarget = {
   name: 'edge',
   gateway: 'gateways/edge',
   reservedPorts: [],
+  ...bounds,
 };
 
 export interface Given extends Partial<Omit<StreamIngressSpec, 'upstream'>> {
@@ -87,7 +91,7 @@ export function shared({ tcp = {}, udp = {}, open = [], service = {} }: StatePro
 }
 
 function kept(entries: Readonly<Record<string, KeptEntry>>): KeptConfigMap {
-  return { entries, managed: Object.values(entries).some(({ ours }) => ours), immutable: false };
+  return { entries, managed: Object.values(entries).some(({ ours }) => ours) };
 }
 
 /** A port of the target's Service, as we write it. */

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Change } from '../../../src/contract/change.js';
+import type { Plan } from '../../../src/contract/controller.js';
 import { OperatorError } from '../../../src/contract/error.js';
+import type { StreamIngressStatus } from '../../../src/kinds/stream-ingress/spec.js';
 import { object, streamIngress } from './builders.js';
 import { applied, conditions, controllers, nginxService, reconcile, tcpServices, upstream } from './world.js';
 
@@ -24,20 +26,26 @@ describe('the statuses', () => {
     expect([plan.apply, plan.delete]).toEqual([[], []]);
   });
 
-  test('of an immutable ConfigMap name it with the remedy, to open a port as to close one, and not where it is right', () => {
-    const immutable = (ours: Readonly<Record<string, string>>) => ({ ...tcpServices(ours), immutable: true });
-    const opening = reconcile(statuses, [cr, ...cluster, immutable({})]);
-    expect(conditions(opening).web).toMatchObject({
-      ...{ Programmed: 'False TargetNotConfigured', Stalled: 'True TargetNotConfigured' },
+  test('keep what the API server has refused of this generation, until it is open or has another obstacle', () => {
+    const told = (generation: number) => ({
+      ...cr,
+      metadata: { ...cr.metadata, generation: 1 },
+      status: {
+        conditions: [
+          {
+            ...{ type: 'Programmed', status: 'False', reason: 'TargetRefused', message: 'no; ask' },
+            ...{ observedGeneration: generation, lastTransitionTime: '2026-01-01T00:00:00Z' },
+          },
+        ],
+      },
     });
-    const shut = streamIngress({ upstream: { namespace: 'infra' } });
-    const closing = reconcile(statuses, [shut, ...cluster, immutable({ 9000: 'infra/db:5432' })]);
-    for (const plan of [opening, closing])
-      expect(JSON.stringify(plan.status[0]!.status([]))).toContain(
-        'ConfigMap ingress-nginx/tcp-services is immutable; delete it',
-      );
-    const right = [...upstream, nginxService(9000), immutable({ 9000: 'shop/db:5432' })];
-    expect(conditions(reconcile(statuses, [cr, ...right])).web).toMatchObject({ Ready: 'True Programmed' });
+    const judged = (generation: number, ...objects: object[]) =>
+      conditions(reconcile(statuses, [told(generation), ...objects])).web;
+    const kept = { Programmed: 'False TargetRefused', Ready: 'False TargetRefused' };
+    expect(judged(1, ...cluster)).toMatchObject({ ...kept, Stalled: 'True TargetRefused' });
+    expect(judged(0, ...cluster)).toMatchObject({ Programmed: 'Unknown Pending' });
+    expect(judged(1, ...open)).toMatchObject({ Programmed: 'True Programmed' });
+    expect(judged(1, ...upstream)).toMatchObject({ Programmed: 'False TargetNotFound' });
   });
 
   test('of a class that is none are written too', () => {
@@ -82,12 +90,40 @@ describe('the shared objects', () => {
     expect(JSON.stringify(plan(...objects).apply)).toBe(JSON.stringify(plan(...objects.reverse()).apply));
   });
 
+  test('open at most a hundred ports of one namespace, the oldest and those that are open, and keep room for others', () => {
+    const many = Array.from({ length: 102 }, (_, index) =>
+      streamIngress({
+        name: `n${index}`,
+        namespace: 'zoo',
+        listen: 9000 + index,
+        minute: index % 60,
+        is_service: false,
+      }),
+    );
+    const younger = streamIngress({ name: 'other', listen: 9500, minute: 59 });
+    // Of the youngest minute, so it is the last but for that it is open.
+    const map = tcpServices({ 9059: 'zoo/db:5432' });
+    const objects = [...many, younger, ...upstream, nginxService(9059), map];
+    const closed = many.filter(({ spec }) => spec.listen === 9057 || spec.listen === 9058);
+    const given = plan(...objects);
+    const written = given.apply[0]!.object as { data?: object };
+    const wanted = [...many.filter((one) => !closed.includes(one)), younger].map(({ spec }) => spec.listen);
+    expect(Object.keys(written.data!).map(Number)).toEqual(wanted);
+    const judged = reconcile(statuses, objects);
+    expect(conditions(judged).n58).toMatchObject({ Stalled: 'True TooManyListeners' });
+    expect(JSON.stringify(judged.status.map(({ status }) => status([])))).toContain(
+      'opens 100 ports for each namespace, which are taken; this one is opened once another is closed, or an admin raises maxListenersPerNamespace',
+    );
+  });
+
   describe('in the light of what became of the steps before', () => {
     const ports = (object: unknown) =>
       ((object as { spec?: { ports: { port: number }[] } } | undefined)?.spec?.ports ?? []).map(
         ({ port }) => port,
       );
-    const crs = [cr, streamIngress({ name: 'b', listen: 9001 })];
+    const resolved = { type: 'ResolvedRefs', status: 'True', reason: 'ResolvedRefs', message: 'so' };
+    const status = { conditions: [resolved] };
+    const crs = [streamIngress({ status }), streamIngress({ name: 'b', listen: 9001, status })];
     const done = (given: Partial<Change>, kindOf = 'ConfigMap', name = 'tcp-services'): Change => ({
       ref: { apiVersion: 'v1', kind: kindOf, namespace: 'ingress-nginx', name },
       action: 'configured',
@@ -95,7 +131,7 @@ describe('the shared objects', () => {
     });
     const failed: Partial<Change> = {
       action: 'failed',
-      error: new OperatorError({ reason: 'Forbidden', message: 'no' }),
+      error: new OperatorError({ reason: 'Invalid', message: 'no; ask' }),
     };
 
     test('a port isn’t opened whose entry another writer has got meanwhile', () => {
@@ -108,43 +144,69 @@ describe('the shared objects', () => {
       ]);
     });
 
-    test('no port is opened where the entries couldn’t be written, and none is closed', () => {
-      const { apply } = plan(...crs, ...upstream, nginxService(9000));
-      expect(ports(apply[1]!.shared!.revise!([done(failed)]))).toEqual([9000]);
+    test('no port is opened where its entries couldn’t be written, and none is closed; those of the other protocol are', () => {
+      const dns = object('Service', 'shop/dns', {
+        spec: { ports: [{ name: 'dns', port: 53, protocol: 'UDP' }] },
+      });
+      const udp = streamIngress({
+        ...{ name: 'udp', listen: 9053, protocol: 'UDP', upstream: { service: 'dns', port: 53 } },
+      });
+      const { apply } = plan(...crs, udp, ...upstream, dns, nginxService(9000));
+      const [map] = [done(failed)];
+      expect(ports(apply[2]!.shared!.revise!([map, done({}, 'ConfigMap', 'udp-services')]))).toEqual([
+        9000, 9053,
+      ]);
     });
 
     const toService = (given: Partial<Change>): Change => done(given, 'Service', 'ingress-nginx-controller');
+    /** What those told of a refusal are told: condition and event. */
+    const toldBy = ({ status, events }: Plan, ...changes: Change[]) =>
+      Object.fromEntries(
+        status.flatMap(({ target, status: of }, index) => {
+          const { conditions: all = [] } = (of(changes) ?? {}) as StreamIngressStatus;
+          const programmed = all.find(({ type }) => type === 'Programmed');
+          const event = events[index]!.event(changes)?.reason;
+          return programmed ? [[target.metadata.name, [programmed.reason, programmed.message, event]]] : [];
+        }),
+      );
 
-    test('those whose port can’t be closed are reported in an event, and those who wait learn what concerns them', () => {
-      const shut = streamIngress({ upstream: { namespace: 'infra' } });
+    test('those whose port can’t be opened or closed are told of what concerns them, with its remedy', () => {
+      const shut = streamIngress({ upstream: { namespace: 'infra' }, status });
       const map = tcpServices({ 9000: 'infra/db:5432' });
-      const { apply, events } = plan(shut, crs[1]!, ...upstream, nginxService(9000), map);
-      expect(apply).toHaveLength(3);
-      const told = (...changes: Change[]) =>
-        Object.fromEntries(
-          events.map(({ regarding, event }) => {
-            const { action, reason } = event(changes) ?? {};
-            return [regarding.name, action && `${action} ${reason ?? ''}`];
-          }),
-        );
-      const [b, web] = ['Open Forbidden', 'Close Forbidden'];
-      expect(told(toService(failed), done({}), toService({}))).toEqual({ b: undefined, web });
+      const given = plan(shut, crs[1]!, ...upstream, nginxService(9000), map);
+      expect(given.apply).toHaveLength(3);
+      const told = (...changes: Change[]) => toldBy(given, ...changes);
+      const b = ['TargetRefused', "The port can't be opened: no; ask", 'TargetRefused'];
+      const left =
+        'key 9000 of ConfigMap ingress-nginx/tcp-services and port 9000/TCP of Service ingress-nginx/ingress-nginx-controller are still there';
+      const web = ['TargetRefused', `The port has yet to be closed: ${left}; no; ask`, 'TargetRefused'];
+      expect(told(toService(failed), done({}), toService({}))).toEqual({ web });
       expect(told(toService({}), done(failed), toService({}))).toEqual({ b, web });
-      expect(told(toService({}), done({}), toService(failed))).toEqual({ b, web: undefined });
+      expect(told(toService({}), done({}), toService(failed))).toEqual({ b });
+      expect(told(done(failed, 'ConfigMap', 'udp-services'))).toEqual({});
+    });
+
+    test.each([
+      ['is told while a right is missing or a quota is used up', 'Forbidden', 'backoff', ['web']],
+      ['is told while nothing but a change helps', 'Anything', 'onChange', ['web']],
+      ['is told nothing while the cause may pass', 'ServerOverloaded', 'backoff', []],
+    ] as const)('one that waits %s', (_, reason, retry, told) => {
+      const error = new OperatorError({ reason, message: 'no', retry });
+      expect(Object.keys(toldBy(plan(crs[0]!, ...cluster), done({ action: 'failed', error })))).toEqual(told);
     });
 
     test('so is who isn’t allowed any more, unless another writer is to have the port', () => {
       const policy = { targets: [{ name: 'default', namespaces: ['shop'] }] };
       const { shared: limited, statuses: told } = controllers({ policy });
-      const refused = streamIngress({ name: 'old', namespace: 'zoo' });
+      const refused = streamIngress({ name: 'old', namespace: 'zoo', status });
       const map = tcpServices({ 9000: 'zoo/db:5432' });
       const closing = reconcile(limited!, [refused, nginxService(9000), map]);
-      expect(closing.events.map(({ event }) => event([toService(failed)])?.action)).toEqual(['Close']);
+      expect(toldBy(closing, toService(failed))).toMatchObject({ old: { 0: 'TargetRefused' } });
       expect(conditions(reconcile(told, [refused, nginxService(9000), map])).old).toMatchObject({
         ...{ Accepted: 'False NamespaceNotPermitted', Programmed: 'False NotClosed' },
       });
       const taken = [refused, cr, ...upstream, nginxService(9000), map];
-      expect(reconcile(limited!, taken).events.map(({ regarding }) => regarding.name)).toEqual(['web']);
+      expect(reconcile(limited!, taken).status.map(({ target }) => target.metadata.name)).toEqual(['web']);
       expect(conditions(reconcile(told, taken)).old).toMatchObject({ Programmed: 'False Pending' });
     });
 
