@@ -64,10 +64,21 @@ export const REFUSED_AS_FAILURE = {
     remedy: 'make the object smaller than 1.5 MiB',
   },
   resourceVersion: { text: /^strconv\.ParseUint: parsing "/, remedy: 'remove metadata.resourceVersion' },
-} as const satisfies Readonly<Record<string, { readonly text: RegExp; readonly remedy?: string }>>;
+  nodePorts: {
+    text: /^Internal error occurred: failed to allocate a nodePort: range is full$/,
+    remedy: 'delete Services or ports that take one, or have the range widened (--service-node-port-range)',
+    reason: 'NodePortConflict',
+  },
+} as const satisfies Readonly<Record<string, RefusalText>>;
 
-const REFUSALS: readonly { readonly text: RegExp; readonly remedy?: string }[] =
-  Object.values(REFUSED_AS_FAILURE);
+interface RefusalText {
+  readonly text: RegExp;
+  readonly remedy?: string;
+  /** @default Invalid */
+  readonly reason?: string;
+}
+
+const REFUSALS: readonly RefusalText[] = Object.values(REFUSED_AS_FAILURE);
 
 /** An answer of the API server that isn't what was asked for. */
 export class ApiError extends Error {
@@ -111,12 +122,23 @@ export class ApiError extends Error {
    */
   get kindNotServed(): boolean {
     const { reason, message } = this.status;
-    return this.code === 404 && (reason === undefined || message === UNKNOWN_RESOURCE);
+    return this.code === 404 && (reason === undefined || message === UNKNOWN_RESOURCE) && !this.denied;
   }
 
   /** The API server knows the kind, and has no object of the name. */
   get objectIsGone(): boolean {
-    return this.code === 404 && !this.kindNotServed;
+    return this.code === 404 && !this.kindNotServed && !this.denied;
+  }
+
+  /** It is there already, or is another one, or of another version, than was named. */
+  get conflict(): boolean {
+    const { reason = 'Conflict' } = this.status;
+    return this.code === 409 && (reason === 'Conflict' || this.alreadyExists) && !this.denied;
+  }
+
+  /** A webhook objects, with whatever code and reason it likes. */
+  get denied(): boolean {
+    return /^admission webhook "[^"]*" denied the request/.test(this.status.message ?? '');
   }
 
   /**
@@ -166,7 +188,7 @@ export class ApiError extends Error {
 
   /** There is one of that name, which is found out when everything else about a new object was found to be well. */
   get alreadyExists(): boolean {
-    return this.code === 409 && this.status.reason === 'AlreadyExists';
+    return this.code === 409 && this.status.reason === 'AlreadyExists' && !this.denied;
   }
 
   /** A quota of objects is used up, by what may have been deleted a moment ago. */
@@ -226,7 +248,7 @@ export class ApiError extends Error {
 
   /** Owners of fields that were applied without force. */
   get conflicts(): FieldConflict[] {
-    return (this.code === 409 ? this.causes : []).flatMap(({ reason, message = '', field }) => {
+    return (this.conflict ? this.causes : []).flatMap(({ reason, message = '', field }) => {
       if (reason !== 'FieldManagerConflict' || field === undefined) return [];
       const quoted = /^conflict with ("(?:[^"\\]|\\.)*")/.exec(message)?.[1];
       return [{ field, manager: quoted === undefined ? '' : (JSON.parse(quoted) as string) }];
@@ -235,7 +257,7 @@ export class ApiError extends Error {
 
   /** Another field manager owns what was applied without force. */
   get fieldConflict(): boolean {
-    return this.code === 409 && this.causes.some(({ reason }) => reason === 'FieldManagerConflict');
+    return this.conflict && this.causes.some(({ reason }) => reason === 'FieldManagerConflict');
   }
 
   /** The content of the object is refused, and would be again. */
@@ -244,7 +266,7 @@ export class ApiError extends Error {
   }
 
   /** Entry of `REFUSED_AS_FAILURE`. */
-  get refusedAsFailure(): { readonly remedy?: string } | undefined {
+  get refusedAsFailure(): RefusalText | undefined {
     const { message = '' } = this.status;
     return this.code === 500 ? REFUSALS.find(({ text }) => text.test(message)) : undefined;
   }
@@ -325,8 +347,8 @@ export function isThrottled(error: unknown): boolean {
   return error instanceof ApiError && [429, 503, 504].includes(error.code);
 }
 
-/** Codes for a fault of the request itself, so that only another one is of use. */
-const REFUSED: ReadonlySet<number> = new Set([405, 406, 413, 414, 415, 431]);
+/** Codes for a fault of the request itself, so that only another one is of use; 409 where it is no conflict. */
+const REFUSED: ReadonlySet<number> = new Set([405, 406, 409, 413, 414, 415, 431]);
 
 /**
  * Classifies what the transport has thrown, unless that is classified already: there was no answer.
@@ -374,12 +396,13 @@ export function classify(error: unknown, what: string): OperatorError {
 function classOf(error: ApiError): readonly [reason: string, retry: OperatorError['retry']] {
   const message = error.status.message ?? '';
   if (error.fieldConflict) return ['FieldConflict', 'onChange'];
-  if (error.code === 409 || error.wrongUid) return ['Conflict', 'now'];
+  if (error.conflict || error.wrongUid) return ['Conflict', 'now'];
   if (error.immutableField) return ['ImmutableField', 'onChange'];
   if (error.takenFields.length > 0) return ['NodePortConflict', 'onChange'];
   if (error.addressUnavailable) return ['ServerOverloaded', 'backoff'];
-  if (error.code === 400 || error.refused) return ['Invalid', 'onChange'];
+  if (error.code === 400 || error.refused) return [error.refusedAsFailure?.reason ?? 'Invalid', 'onChange'];
   if (error.namespaceTerminating) return ['NamespaceTerminating', 'backoff'];
+  if (error.denied && [401, 404].includes(error.code)) return ['Refused', 'onChange'];
   if (error.code === 401) return ['Unauthorized', 'backoff'];
   if (error.code === 403) return ['Forbidden', ADMISSION_DENIES.test(message) ? 'onChange' : 'backoff'];
   if (error.kindNotServed) return ['KindNotServed', 'backoff'];

@@ -397,7 +397,7 @@ export class Applier {
     const what = `Apply ${describeRef(refOf(task.intent))}`;
     const failure = this.refusals.judged(classify(error, what), reader.claimsOf(task.intent));
     const isTaken = error instanceof ApiError && !known && error.showsAnother;
-    if (error instanceof ApiError && (error.code === 409 || error.wrongUid || isTaken)) {
+    if (error instanceof ApiError && (error.conflict || error.wrongUid || isTaken)) {
       try {
         const live = await refresh(this.props.api, step.object, reader);
         if (live && step.owner && !isOrphan(live, step)) checkOwnership(live, step.owner);
@@ -442,7 +442,7 @@ export class Applier {
       return answer.metadata.resourceVersion === known.metadata.resourceVersion ? 'unchanged' : 'configured';
     } catch (error) {
       const failure = classify(error, what);
-      if (!(error instanceof ApiError) || (error.code !== 409 && !error.wrongUid)) throw failure;
+      if (!(error instanceof ApiError) || (!error.conflict && !error.wrongUid)) throw failure;
       // Read, so that the next plan knows its value.
       await refresh(this.props.api, object, reader);
       throw asStale(failure);
@@ -498,7 +498,7 @@ export class Applier {
       if (lacking(stored, task, values)) throw notKept(stored);
       return 'configured';
     } catch (error) {
-      if (!(error instanceof ApiError) || (error.code !== 409 && !error.objectIsGone))
+      if (!(error instanceof ApiError) || (!error.conflict && !error.objectIsGone))
         throw this.judgedValues(task, store.get(key), error);
       await refresh(api, step.object, reader);
       throw changedMeanwhile(step.object, error);
@@ -587,7 +587,7 @@ export class Applier {
       });
       return (await reader.store(object).write(key, reader.writer, send)).object;
     } catch (error) {
-      if (!(error instanceof ApiError) || ![404, 409, 422].includes(error.code)) throw error;
+      if (!(error instanceof ApiError) || error.denied || ![404, 409, 422].includes(error.code)) throw error;
       await refresh(api, object, reader);
       throw changedMeanwhile(object, error);
     }

@@ -179,7 +179,7 @@ export class Sweeper {
     if (announce) this.props.recorder.send({ ...ref, uid }, announce);
     const { action, error } = await deleteObject(this.props.api, object, reader, propagation);
     if (action === 'deleted') reader.deleted(object);
-    const hasChanged = error?.cause instanceof ApiError && error.cause.code === 409;
+    const hasChanged = error?.cause instanceof ApiError && error.cause.conflict;
     const change: Change = hasChanged
       ? { ref, action: 'skipped', skippedFor: 'changed' }
       : { ref, action, ...(error && { error: this.refusals.note(object, error) }) };

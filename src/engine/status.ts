@@ -87,7 +87,7 @@ export class StatusWriter {
       // Deleted meanwhile, or replaced by a namesake; or still the same, which is tried again.
       if (
         error instanceof ApiError &&
-        (error.objectIsGone || error.wrongUid || (error.code === 409 && !error.fieldConflict))
+        (error.objectIsGone || error.wrongUid || (error.conflict && !error.fieldConflict))
       ) {
         // The watch may have missed it; another reconcile would create children without an owner.
         const live = await refresh(this.api, target, reader);

@@ -48,7 +48,9 @@ const REFUSED_500: Readonly<Record<keyof typeof REFUSED_AS_FAILURE, string>> = {
   tooLargeToSend:
     'rpc error: code = ResourceExhausted desc = trying to send message larger than max (2383394 vs. 2097152)',
   resourceVersion: 'strconv.ParseUint: parsing "abc": invalid syntax',
+  nodePorts: 'Internal error occurred: failed to allocate a nodePort: range is full',
 };
+const DENIED = 'admission webhook "policy.example.com" denied the request: no';
 const UNCONVERTED =
   'conversion webhook for example.com/v2, Kind=Widget failed: Post "https://10.0.0.1/": dial tcp: connect: connection refused';
 const STOPPING =
@@ -63,9 +65,16 @@ const TABLE: readonly (readonly [response: ApiResponse, reason: string, retry: s
   [fieldConflict(), 'FieldConflict', 'onChange'],
   ...IMMUTABLE.map((one) => [refused(one), 'ImmutableField', 'onChange'] as const),
   [failure(500, 'InternalError', OLD_FIELD), 'Invalid', 'onChange'],
-  ...Object.values(REFUSED_500).map(
-    (text) => [failure(500, undefined, text), 'Invalid', 'onChange'] as const,
-  ),
+  ...Object.entries(REFUSED_500).map(([entry, text]) => {
+    const reason = entry === 'nodePorts' ? 'NodePortConflict' : 'Invalid';
+    return [failure(500, undefined, text), reason, 'onChange'] as const;
+  }),
+  // test/full/refused-as-failure.test.ts provokes these, too.
+  [failure(409, undefined, DENIED), 'Refused', 'onChange'],
+  [failure(409, 'Conflict', DENIED), 'Refused', 'onChange'],
+  [failure(409, 'Locked', 'ask the owner'), 'Refused', 'onChange'],
+  [failure(404, 'NotFound', DENIED), 'Refused', 'onChange'],
+  [failure(401, undefined, DENIED), 'Refused', 'onChange'],
   [failure(500, undefined, UNCONVERTED), 'ServerOverloaded', 'backoff'],
   [
     failure(

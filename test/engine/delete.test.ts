@@ -81,6 +81,18 @@ describe('What others own', () => {
     expect(swept.server.get(CONFIG_MAP, 'shop/b')).toBeDefined();
   });
 
+  it('is not asked for again where a webhook denies it with the code of a conflict', async () => {
+    const swept = setup('a');
+    swept.server.intercept = ({ method }) =>
+      method === 'DELETE'
+        ? failure(409, 'Conflict', 'admission webhook "keep.example.com" denied the request: no')
+        : undefined;
+    const refused = [{ action: 'failed', error: { reason: 'Refused', retry: 'onChange' } }];
+    expect(await swept.sweep()).toMatchObject(refused);
+    expect(await swept.sweep()).toMatchObject(refused);
+    expect(deletes(swept)).toHaveLength(1);
+  });
+
   it('does not stop the others when one fails', async () => {
     const swept = setup('a', 'b', 'c');
     swept.server.intercept = ({ path }) => (path.endsWith('/b') ? failure(500, 'Internal', 'x') : undefined);

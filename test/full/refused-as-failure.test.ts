@@ -1,14 +1,22 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { once } from 'node:events';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { definitionType, resourceType } from '../../src/contract/resource.js';
 import { ApiError, classify, REFUSED_AS_FAILURE } from '../../src/engine/api-error.js';
 import { APPLY } from '../../src/engine/api.js';
-import { collection, eventually } from '../support/cluster.js';
+import { selfSignedCertificate } from '../../src/telemetry/certificate.js';
+import { collection, configMaps, eventually } from '../support/cluster.js';
 import type { Answer, Manifest } from '../support/cluster.js';
-import { openCluster } from '../support/test-clusters.js';
+import { ownControlPlane } from '../support/test-clusters.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
-const cluster = openCluster();
+/** With so few node ports that a Service can ask for more. */
+const plane = ownControlPlane({
+  apiOnly: true,
+  apiServerArguments: ['--service-node-port-range=30000-30003'],
+});
 let namespace: string;
 
 function object(apiVersion: string, kind: string, content: Json, name = 'refused'): Manifest {
@@ -18,7 +26,7 @@ function object(apiVersion: string, kind: string, content: Json, name = 'refused
 function applied(manifest: Manifest): Promise<Answer> {
   const path = `${collection(resourceType(manifest), namespace)}/${manifest.metadata.name}`;
   const query = { fieldManager: 'test', force: 'true' };
-  return cluster.send('PATCH', path, { body: manifest, contentType: APPLY, query });
+  return plane.cluster.send('PATCH', path, { body: manifest, contentType: APPLY, query });
 }
 
 const labels = { app: 'refused' };
@@ -33,8 +41,8 @@ const workload = (spec: Json, container: Json = {}, pod: Json = {}): Manifest =>
     },
   });
 const secret = (content: Json): Manifest => object('v1', 'Secret', content);
-const port = (content: Json): Manifest =>
-  object('v1', 'Service', { spec: { ports: [{ port: 80, ...content }] } });
+const service = (spec: Json): Manifest => object('v1', 'Service', { spec });
+const port = (content: Json): Manifest => service({ ports: [{ port: 80, ...content }] });
 const claim = (storage: string): Manifest =>
   object('v1', 'PersistentVolumeClaim', {
     spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage } } },
@@ -74,6 +82,13 @@ const PROVOKED: Readonly<Record<keyof typeof REFUSED_AS_FAILURE, Readonly<Record
     typedLive: { 'an object of an earlier schema': () => widget({ size: { large: 'no' } }, 'early') },
     tooLarge: { 'more than etcd takes': () => widget({ text: 'x'.repeat(1_800_000) }) },
     tooLargeToSend: { 'more than is sent to etcd': () => widget({ text: 'x'.repeat(2_500_000) }) },
+    nodePorts: {
+      'more ports than there are node ports': () =>
+        service({
+          type: 'NodePort',
+          ports: Array.from({ length: 5 }, (_, index) => ({ name: `p${index}`, port: 80 + index })),
+        }),
+    },
     resourceVersion: {
       'a version that is no number': () => secret({ metadata: { resourceVersion: 'latest' } }),
     },
@@ -101,12 +116,12 @@ async function succeeds(act: () => Promise<Answer>): Promise<void> {
 }
 
 beforeAll(async () => {
-  namespace = await cluster.makeNamespace('refused-as-failure');
-  await cluster.create(definitionType, widgetCrd({ type: 'string' }));
+  namespace = await plane.cluster.makeNamespace('refused-as-failure');
+  await plane.cluster.create(definitionType, widgetCrd({ type: 'string' }));
   await succeeds(() => applied(widget({ size: 'large' }, 'early')));
   const large = { large: { type: 'string' } };
   const changed = widgetCrd({ type: 'object', properties: large });
-  await cluster.replaceSpec({ type: definitionType, name: changed.metadata.name }, changed.spec);
+  await plane.cluster.replaceSpec({ type: definitionType, name: changed.metadata.name }, changed.spec);
   await succeeds(() => applied(widget({ size: { large: 'yes' } }, 'late')));
 });
 
@@ -119,7 +134,8 @@ describe.each(Object.entries(PROVOKED))('%s', (entry, objects) => {
       expect(error.refusedAsFailure, error.message).toBe(
         REFUSED_AS_FAILURE[entry as keyof typeof REFUSED_AS_FAILURE],
       );
-      expect(classify(error, 'Apply')).toMatchObject({ reason: 'Invalid', retry: 'onChange' });
+      const reason = entry === 'nodePorts' ? 'NodePortConflict' : 'Invalid';
+      expect(classify(error, 'Apply')).toMatchObject({ reason, retry: 'onChange' });
     }
   });
 });
@@ -129,7 +145,7 @@ test('what fails for a conversion webhook may pass', async () => {
   const clientConfig = { url: 'https://127.0.0.1:1/convert' };
   const conversion = { strategy: 'Webhook', webhook: { conversionReviewVersions: ['v1'], clientConfig } };
   const versions = [version('v1', true, any), version('v2', false, any)];
-  await cluster.create(definitionType, crd('converteds', 'Converted', versions, { conversion }));
+  await plane.cluster.create(definitionType, crd('converteds', 'Converted', versions, { conversion }));
   const [v1, v2] = ['v1', 'v2'].map((name) => object(`refused.example.com/${name}`, 'Converted', {}));
   await succeeds(() => applied(v1!));
 
@@ -137,4 +153,80 @@ test('what fails for a conversion webhook may pass', async () => {
 
   expect(error.message).toContain('conversion webhook for');
   expect(classify(error, 'Apply')).toMatchObject({ reason: 'ServerOverloaded', retry: 'backoff' });
+});
+
+describe('a deletion', () => {
+  const metadata = (): Manifest['metadata'] => ({ name: 'kept', namespace });
+  const make = (): Promise<unknown> =>
+    plane.cluster.apply(configMaps, { apiVersion: 'v1', kind: 'ConfigMap', metadata: metadata() }, 'test');
+  const deletion = async (preconditions: Json = {}) => {
+    const path = `${collection(configMaps, namespace)}/kept`;
+    const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions };
+    const answer = await plane.cluster.send('DELETE', path, { body });
+    const { reason, retry, message } = classify(new ApiError('Delete', answer), 'Delete');
+    return { status: answer.status, reason, retry, message };
+  };
+
+  test.each([{ resourceVersion: '1' }, { uid: 'another' }])(
+    'of another state than %j is a conflict',
+    async (seen) => {
+      await make();
+      expect(await deletion(seen)).toMatchObject({ status: 409, reason: 'Conflict', retry: 'now' });
+    },
+  );
+
+  test.each([
+    [409, undefined],
+    [409, 'Conflict'],
+    [404, 'NotFound'],
+    [401, undefined],
+  ] as const)('that a webhook denies with the code %i and the reason %s is refused', async (code, reason) => {
+    const { cert, key } = selfSignedCertificate(Date.now()).current;
+    await using server = createServer({ cert, key }, (request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        const { uid } = (JSON.parse(Buffer.concat(chunks).toString()) as { request: { uid: string } })
+          .request;
+        const review = { uid, allowed: false, status: { code, reason, message: 'it is in use' } };
+        response.setHeader('Content-Type', 'application/json');
+        response.end(
+          JSON.stringify({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: review }),
+        );
+      });
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port: listening } = server.address() as AddressInfo;
+    const type = resourceType({
+      ...{ apiVersion: 'admissionregistration.k8s.io/v1', kind: 'ValidatingWebhookConfiguration' },
+      namespaced: false,
+    });
+    const name = `deny-${code}-${String(reason).toLowerCase()}`;
+    await make();
+    onTestFinished(() => plane.cluster.delete({ type, name }));
+    await plane.cluster.create(type, {
+      ...{ apiVersion: type.apiVersion, kind: type.kind, metadata: { name } },
+      webhooks: [
+        {
+          ...{ name: 'deny.example.com', sideEffects: 'None', admissionReviewVersions: ['v1'] },
+          clientConfig: {
+            url: `https://127.0.0.1:${listening}/`,
+            caBundle: Buffer.from(cert).toString('base64'),
+          },
+          rules: [
+            { apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'], operations: ['DELETE'] },
+          ],
+        },
+      ],
+    });
+
+    await eventually(async () => {
+      await make();
+      const refused = await deletion();
+      expect(refused).toMatchObject({ status: code, reason: 'Refused', retry: 'onChange' });
+      expect(refused.message).toContain(
+        'admission webhook "deny.example.com" denied the request: it is in use',
+      );
+    });
+  });
 });

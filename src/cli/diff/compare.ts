@@ -177,7 +177,7 @@ export async function putOver(
     } catch (error) {
       const isOutOfDate =
         error instanceof ApiError &&
-        (error.code === 409 || error.wrongUid || (live !== undefined && error.objectIsGone));
+        (error.conflict || error.wrongUid || (live !== undefined && error.objectIsGone));
       if (!isOutOfDate || tries === TRIES) throw error;
       live = await find(transport, type, keyOf(cr));
       check(live);
