@@ -241,21 +241,24 @@ interface Fight {
   readonly pausedUntil: number;
   /** If nothing changes until then, the fight is over. */
   readonly watchedUntil: number;
-  readonly drift: Drift;
+  /** Undefined where the object was only deleted. */
+  readonly drift: Drift | undefined;
   readonly message: string;
 }
 
 /**
- * The brake against writers that change a field of ours again and again: correcting it each time would keep both
- * writing forever. Per object the first five corrections are free; each further one has to wait, 10 s at first, then twice
- * as long each time, up to 5 min. Ten minutes without a correction make it free again.
+ * The brake against writers that change a field of ours, or delete the object, again and again: correcting it each time would
+ * keep both writing forever. Per object the first five corrections are free; each further one has to wait, 10 s at first, then
+ * twice as long each time, up to 5 min. Ten minutes without a correction make it free again.
  *
  * While an object is contested its step fails with the reason `FieldContested`, in words that stay the same, so that
  * this is logged once: also just after a correction, until as long a time has passed in peace as was waited before.
  */
 export class Fights {
-  /** Corrections by UID, the object that was corrected last at the end. */
+  /** Corrections by object and the UID of its owner, the one that was corrected last at the end. */
   private readonly fights = new Map<string, Fight>();
+  /** Hashes of the intents that were created last, by the same, the latest at the end. */
+  private readonly created = new Map<string, string>();
 
   constructor(private readonly clock: Clock) {}
 
@@ -269,25 +272,44 @@ export class Fights {
    * @param hash of what is to be applied
    * @throws OperatorError `FieldContested` while it has to wait
    */
-  checkPause(object: AnyObject, hash: string): void {
-    const fight = this.find(object);
+  checkPause(id: string, hash: string): void {
+    const fight = this.find(id);
     if (fight?.hash === hash) this.failUntil(fight, fight.pausedUntil);
   }
 
   /** An object of ours is as we want it. @throws OperatorError `FieldContested` while it isn't sure to stay so */
-  checkPeace(object: AnyObject): void {
-    const fight = this.find(object);
+  checkPeace(id: string): void {
+    const fight = this.find(id);
     if (fight) this.failUntil(fight, fight.watchedUntil);
   }
 
-  /** Drift was corrected. @throws OperatorError `FieldContested` if that happens too often */
-  corrected(object: AnyObject, drift: Drift, hash: string): void {
-    const before = this.find(object);
+  /** An object was created. @throws OperatorError `FieldContested` if another writer has deleted it too often */
+  wasCreated(id: string, object: AnyObject, hash: string): void {
+    const isAgain = this.created.get(id) === hash;
+    this.created.delete(id);
+    this.created.set(id, hash);
+    const [oldest = ''] = this.created.keys();
+    if (this.created.size > LATEST_LIMIT) this.created.delete(oldest);
+    if (isAgain) this.corrected(id, object, undefined, hash);
+  }
+
+  /** We have deleted an object. */
+  wasDeleted(id: string): void {
+    this.created.delete(id);
+  }
+
+  /**
+   * Drift was corrected.
+   * @param drift undefined where the object was deleted
+   * @throws OperatorError `FieldContested` if that happens too often
+   */
+  corrected(id: string, object: AnyObject, drift: Drift | undefined, hash: string): void {
+    const before = this.find(id);
     const now = this.clock.monotonic();
     const corrections = (before?.corrections ?? 0) + 1;
     // What was reported once keeps its words.
     const reported = before && before.corrections >= CONTESTED.freeCorrections ? before : undefined;
-    const known = reported?.drift ?? merged(before?.drift, drift);
+    const known = reported?.drift ?? (drift ? merged(before?.drift, drift) : before?.drift);
     const fight: Fight = {
       ...{ corrections, hash },
       last: now,
@@ -296,9 +318,8 @@ export class Fights {
       drift: known,
       message: reported?.message ?? messageOf(object, known),
     };
-    const { uid = '' } = object.metadata;
-    this.fights.delete(uid);
-    this.fights.set(uid, fight);
+    this.fights.delete(id);
+    this.fights.set(id, fight);
     this.failUntil(fight, fight.watchedUntil);
   }
 
@@ -309,14 +330,14 @@ export class Fights {
     throw new OperatorError({ reason: 'FieldContested', message, ...retry });
   }
 
-  private find({ metadata: { uid = '' } }: AnyObject): Fight | undefined {
+  private find(id: string): Fight | undefined {
     if (this.fights.size === 0) return undefined;
     const now = this.clock.monotonic();
-    for (const [id, { last }] of this.fights) {
+    for (const [oldest, { last }] of this.fights) {
       if (now - last < CONTESTED.forget) break;
-      this.fights.delete(id);
+      this.fights.delete(oldest);
     }
-    return this.fights.get(uid);
+    return this.fights.get(id);
   }
 }
 
@@ -338,8 +359,11 @@ function merged(a: Drift | undefined, b: Drift): Drift {
   };
 }
 
-function messageOf(object: AnyObject, { managers, fields }: Drift): string {
+function messageOf(object: AnyObject, drift: Drift | undefined): string {
+  const ref = describeRef(refOf(object));
+  if (!drift) return `${ref}: another writer keeps deleting it; stop that, or delete the custom resource`;
+  const { managers, fields } = drift;
   const who = managers.length === 0 ? 'another writer' : managers.join(', ');
   const what = fields.length === 0 ? 'fields' : fields.join(', ');
-  return `${describeRef(refOf(object))}: ${who} keeps changing ${what}, which the custom resource sets too; remove the field from one of the two writers`;
+  return `${ref}: ${who} keeps changing ${what}, which the custom resource sets too; remove the field from one of the two writers`;
 }

@@ -132,6 +132,7 @@ export class Applier {
     } catch (error) {
       return { ref, action: 'failed', error: classify(error, `Give back ${describeRef(ref)}`) };
     }
+    this.fights.wasDeleted(`${objectId(object)} ${controllerOf(object)?.uid ?? ''}`);
     return deleteObject(this.props.api, object, reader);
   }
 
@@ -157,7 +158,7 @@ export class Applier {
     const refusal = this.refusals.find(applyId(task), refusedOf(task, known));
     if (refusal) throw refusal;
     if (!known && owner) await this.ownership.checkOwner(task, owner);
-    if (known && this.isRepeated(task, known)) this.fights.checkPause(known.object, task.hash);
+    if (!known || this.isRepeated(task, known)) this.fights.checkPause(fightId(task), task.hash);
     return this.send(task, known);
   }
 
@@ -215,7 +216,7 @@ export class Applier {
   }
 
   private async leaveAsIs(task: Task, known: Entry): Promise<StepOutcome> {
-    this.fights.checkPeace(known.object);
+    this.fights.checkPeace(fightId(task));
     if (this.left.size > 0) this.left.delete(applyId(task));
     task.store.dropDriftRecord(task.key, known.object.metadata.resourceVersion);
     return { action: (await this.freeOfLeftovers(task, known)) ? 'configured' : 'unchanged' };
@@ -281,7 +282,10 @@ export class Applier {
     this.rememberApply(task, object);
     this.refusals.forget(applyId(task));
     metrics.applies.inc({ controller, outcome: created ? 'created' : same ? 'unchanged' : 'changed' });
-    if (created) return { action: 'created' };
+    if (created) {
+      this.fights.wasCreated(fightId(task), object, task.hash);
+      return { action: 'created' };
+    }
     if (same) return { action: 'unchanged' };
     const drift = isRepeated ? this.correct(task, known, object) : undefined;
     const after = task.store.get(task.key);
@@ -356,11 +360,11 @@ export class Applier {
     this.props.lastApplies.remember(id, step.fieldManager, applied, expected);
   }
 
-  private correct({ step, hash }: Task, { drifted = [] }: Entry, object: AnyObject): Drift {
+  private correct(task: Task, { drifted = [] }: Entry, object: AnyObject): Drift {
     // Who it was is known only where a watch has shown it, and not where it was found in a list.
     const drift =
-      drifted.length === 0 ? { managers: [], fields: [] } : driftOf(drifted, object, step.fieldManager);
-    this.fights.corrected(object, drift, hash);
+      drifted.length === 0 ? { managers: [], fields: [] } : driftOf(drifted, object, task.step.fieldManager);
+    this.fights.corrected(fightId(task), object, drift, task.hash);
     return drift;
   }
 
@@ -475,9 +479,11 @@ export class Applier {
     const by = { fieldManager: step.fieldManager };
     try {
       if (!known) {
+        this.fights.checkPause(fightId(task), task.hash);
         if (step.owner) await this.ownership.checkOwner(task, step.owner);
         const object = { ...intent, data: this.made(Object.keys(values), values) };
         await write(async () => api.create(type, object, by), 'created');
+        this.fights.wasCreated(fightId(task), step.object, task.hash);
         return 'created';
       }
     } catch (error) {
@@ -644,6 +650,11 @@ function isDrift(task: Task, known: Entry, isBareOurs = true): boolean {
   const last = recordOf(known.object, hashName)?.hash;
   const isOurs = isBareOurs && known.owned.has(ownerKey(step.fieldManager)) && !isAdopted(task, known);
   return last === hash || (last === undefined && isOurs);
+}
+
+/** An object that was created again is the same one, for as long as its owner is. */
+function fightId({ step, objectId: id }: Task): string {
+  return `${id} ${step.owner?.uid ?? ''}`;
 }
 
 function applyId({ step, objectId: id }: Task): string {

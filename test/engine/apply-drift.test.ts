@@ -255,6 +255,36 @@ describe('Applier, fights', () => {
     expect(writes(setup)).toBe(6);
   });
 
+  it('creates what another writer deletes five times, and then waits; not what we have deleted, nor another intent', async () => {
+    const setup = await settledSetup();
+    const { server, reader } = setup;
+    putOwner(setup);
+    const remove = (): void => {
+      const { uid } = server.get(DEPLOYMENT, 'shop/web')!.metadata;
+      server.remove(DEPLOYMENT, 'shop/web');
+      reader.store(DEPLOYMENT).gone('shop/web', uid);
+    };
+    for (let round = 0; round < 10; round++) {
+      await setup.prune(server.get(DEPLOYMENT, 'shop/web')!);
+      expect(await setup.apply()).toMatchObject({ action: 'created' });
+    }
+    const actions: string[] = [];
+    for (let round = 0; round < 4; round++) {
+      remove();
+      actions.push((await setup.apply()).action);
+    }
+    expect(actions).toEqual(['created', 'created', 'created', 'created']);
+    remove();
+    const error = { reason: 'FieldContested', retry: 'backoff', retryAfterMilliseconds: 10_000 };
+    expect(await setup.apply()).toMatchObject({ action: 'failed', error });
+    remove();
+    const { error: waiting } = await setup.apply();
+    expect(waiting).toMatchObject(error);
+    expect(waiting?.message).toContain('Deployment shop/web: another writer keeps deleting it');
+    expect(server.get(DEPLOYMENT, 'shop/web')).toBeUndefined();
+    expect(await setup.apply(step(deployment(2)))).toMatchObject({ action: 'created' });
+  });
+
   it('brakes a duel with another process that applies another intent with the same field manager', async () => {
     const setup = await settledSetup();
     const other = newSetup(setup.server);
