@@ -56,7 +56,7 @@ it.each<[what: string, objects: readonly AnyObject[], why: RegExp]>([
   for (const object of objects) transport.lastStream.event('ADDED', object);
   await vi.waitFor(() => {
     expect(woken).toEqual(['shop/web']);
-  });
+  }, PATIENCE);
   expect(transport.lastStream.closed).toBe(true);
   expect(await ask('shop/web', query)).toMatchObject({
     why: expect.stringMatching(why) as string,
@@ -106,6 +106,9 @@ it.each<[where: string, namespace: { readonly namespace?: string }]>([
   expect((await found(lookups, 'shop/e', { ...where, name: 'e' })).objects).toHaveLength(1);
 });
 
+/** Many MiB are parsed, which may take long on a busy machine. */
+const PATIENCE = { timeout: 30_000 };
+
 it('a query that was refused stays so for the others, whichever key leaves', async () => {
   const { transport, clock, ask } = newLookups();
   await ask('shop/a', query);
@@ -113,7 +116,7 @@ it('a query that was refused stays so for the others, whichever key leaves', asy
   for (let n = 0; n < 20; n++) transport.lastStream.event('ADDED', large(`c${n}`, String(n), MIB));
   await vi.waitFor(() => {
     expect(transport.lastStream.closed).toBe(true);
-  });
+  }, PATIENCE);
   for (const key of ['shop/a', 'shop/b']) expect(await ask(key, query)).toMatchObject({ isTooMuch: true });
   await ask('shop/a', { namespace: 'shop', name: 'a' });
   expect(await ask('shop/b', query)).toMatchObject({ isTooMuch: true });
