@@ -225,7 +225,9 @@ it.each<[what: string, make: (text: string, scope: Construct) => unknown, said: 
   [
     'an object without a name',
     (text, scope) => {
-      aConfigMap(scope, { text }).addJsonPatch(JsonPatch.remove('/metadata/name'));
+      // Before the labels, and so among what is said first.
+      const annotated = JsonPatch.add('/metadata/annotations', { text });
+      aConfigMap(scope, {}).addJsonPatch(annotated, JsonPatch.remove('/metadata/name'));
     },
     'without apiVersion, kind or metadata.name',
   ],
