@@ -55,18 +55,6 @@ test.each([
   ['a map', { stringData: { password: { a: 'hunter2' } } }, '.data.password: expected string', 'hunter2'],
   ['text for data', { data: 'hunter2' }, '.data: expected map', 'hunter2'],
   [
-    'a key that is none',
-    { data: { 'hunter2 a': ENCODED } },
-    'Secret "a-key-that-is-none" is invalid: data[hunter2 a]: Invalid value',
-    ENCODED,
-  ],
-  [
-    'a certificate',
-    { type: 'kubernetes.io/tls', data: { 'tls.key': ENCODED } },
-    'is invalid: data[tls.crt]: Required value',
-    ENCODED,
-  ],
-  [
     'a pull secret',
     { type: 'kubernetes.io/dockerconfigjson', data: { '.dockerconfigjson': ENCODED } },
     'is invalid: data[.dockerconfigjson]: Invalid value',
