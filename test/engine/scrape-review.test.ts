@@ -214,13 +214,14 @@ test('a permission is renewed ahead, and holds on where that gets no answer', as
   Object.assign(answers, { TokenReview: new Error('away') });
   expect(await ask('Bearer scraper')).toBeUndefined();
   await clock.advance(SCRAPE_REVIEW.timeout);
-  expect(asked).toHaveLength(3);
+  expect(await ask('Bearer scraper')).toBeUndefined();
+  expect(asked).toHaveLength(4);
   Object.assign(answers, { TokenReview: known });
   expect(await ask('Bearer scraper')).toBeUndefined();
   await clock.advance(SCRAPE_REVIEW.allowed - SCRAPE_REVIEW.ahead - 1);
-  expect(asked).toHaveLength(5);
+  expect(asked).toHaveLength(6);
   expect(await ask('Bearer scraper')).toBeUndefined();
-  expect(asked).toHaveLength(5);
+  expect(asked).toHaveLength(6);
 
   await clock.advance(1);
   Object.assign(answers, { SubjectAccessReview: { allowed: false } });
