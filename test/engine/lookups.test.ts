@@ -133,7 +133,7 @@ it('what shrinks or goes makes room', async () => {
       expect(objects.map(({ metadata: { name, resourceVersion } }) => `${name}${resourceVersion}`)).toEqual(
         names,
       );
-    });
+    }, PATIENCE);
   };
   await ask('shop/web', query);
   const { lastStream } = transport;
