@@ -11,7 +11,7 @@ export interface KeptPod {
   readonly trouble?: PodTrouble;
   /** Without a trouble: since when its node has been preparing it for its containers. RFC 3339. */
   readonly startingSince?: string;
-  /** The ReplicaSet that made it. */
+  /** What controls it, as a ReplicaSet; nothing for one that was made by itself. */
   readonly replicaSet?: string;
 }
 
@@ -57,8 +57,8 @@ export function keepPod(pod: AnyObject): (KeptPod & Readonly<Record<string, unkn
 export const MAX_TROUBLES = 3;
 
 /**
- * Returns the readiness of workloads with what keeps their Pods from running. It never makes them unready: anyone who may
- * create Pods may give them the label.
+ * Returns the readiness of workloads with what keeps their Pods from running. It never makes them unready, and counts
+ * Pods of the workloads alone: anyone who may create Pods may give them the label.
  * @param pods as `podsOf` keeps them
  */
 export function withTroubles(
@@ -68,7 +68,8 @@ export function withTroubles(
 ): Readiness {
   if (readiness.phase === 'ready') return readiness;
   const present = (pods as readonly KeptPod[]).filter(
-    ({ replicaSet }) => !workloads.some((one) => isOutdated(replicaSet, one)),
+    (pod) =>
+      workloads.some((one) => isPodOf(pod, one)) && !workloads.some((one) => isOutdated(pod.replicaSet, one)),
   );
   const troubles = worstFirst(present.flatMap(({ trouble }) => trouble ?? [])).slice(0, MAX_TROUBLES);
   const [worst] = troubles;
@@ -77,6 +78,15 @@ export function withTroubles(
   return readiness.phase === 'stalled'
     ? { ...readiness, message }
     : { phase: 'failing', reason: worst.reason, message };
+}
+
+/**
+ * Reports whether a workload, or what it has made, controls a Pod, by the name: ReplicaSets and Jobs have that of their maker
+ * before theirs. Where a reference names what doesn't exist, the garbage collector deletes the Pod.
+ */
+export function isPodOf({ replicaSet, ...pod }: KeptPod, { metadata: { name, uid } }: AnyObject): boolean {
+  if (replicaSet === undefined) return uid !== undefined && (pod as Partial<AnyObject>).metadata?.uid === uid;
+  return replicaSet === name || replicaSet.startsWith(`${name}-`);
 }
 
 /**

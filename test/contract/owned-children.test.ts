@@ -90,11 +90,13 @@ const failing = (retry: 'onChange' | 'backoff', reason = 'Invalid'): ChangeSet =
 ];
 
 describe('OwnedChildren, with the Pods of its workloads', () => {
-  const podOf = (replicaSet: string, waiting: string) => ({
+  const podOf = (replicaSet: string | undefined, waiting: string) => ({
     ...object(POD, 'web-1'),
     ...keepPod({
       ...object(POD, 'web-1', {
-        ownerReferences: [{ ...OWNER, apiVersion: 'apps/v1', kind: 'ReplicaSet', name: replicaSet }],
+        ...(replicaSet && {
+          ownerReferences: [{ ...OWNER, apiVersion: 'apps/v1', kind: 'ReplicaSet', name: replicaSet }],
+        }),
       }),
       status: {
         phase: 'Pending',
@@ -134,6 +136,13 @@ describe('OwnedChildren, with the Pods of its workloads', () => {
     // A StatefulSet, or a Deployment of a longer name.
     expect(readyOf([podOf('web-db-0a1b', 'ErrImagePull')])[1]).toBe('ImagePullBackOff');
   });
+
+  it.each([undefined, 'other-5d8f'])(
+    'says nothing of a Pod with its label that %s controls',
+    (replicaSet) => {
+      expect(readyOf([podOf(replicaSet, 'ErrImagePull')])).toEqual(['Unknown', 'RollingOut', counted]);
+    },
+  );
 
   it('is ready whatever Pods with its label do, and leaves a status function its word', () => {
     expect(readyOf([podOf('web-5d8f', 'ErrImagePull')], 3)[0]).toBe('True');

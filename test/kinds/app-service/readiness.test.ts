@@ -211,6 +211,14 @@ describe('a pod that its node prepares', () => {
     expect(late.message).toContain(look);
   });
 
+  test('counts only if it is the Deployment’s, also where that names no ReplicaSet', () => {
+    for (const replicaSet of [undefined, 'other-1'])
+      expect(
+        of({ pods: [{ trouble: PULL, replicaSet } as never] }, 10, { ...PROGRESSING, message: 'paused' })
+          .reason,
+      ).toBe('RollingOut');
+  });
+
   test('is looked at when the first of several has waited for so long', () => {
     expect(of({ pods: [pod(3), pod(1), pod(2)] }).requeueAt).toEqual(at(11));
     // What is told already needs no other look.
