@@ -214,8 +214,7 @@ describe('a pod that its node prepares', () => {
   test('counts only if it is the Deployment’s, also where that names no ReplicaSet', () => {
     for (const replicaSet of [undefined, 'other-1'])
       expect(
-        of({ pods: [{ trouble: PULL, replicaSet } as never] }, 10, { ...PROGRESSING, message: 'paused' })
-          .reason,
+        of({ pods: [{ trouble: PULL, replicaSet }] }, 10, { ...PROGRESSING, message: 'paused' }).reason,
       ).toBe('RollingOut');
   });
 
