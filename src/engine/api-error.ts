@@ -96,7 +96,7 @@ export class ApiError extends Error {
   /** @param ofSecrets values of Secrets were sent, which the answer may repeat */
   constructor(what: string, response: ApiResponse, ofSecrets = false) {
     const status = statusOf(response.body);
-    const message = ofSecrets ? withoutValues(response.status, status) : status.message;
+    const message = ofSecrets ? withoutValues(status) : status.message;
     const said = message ?? status.reason ?? '';
     const code = String(response.status);
     // A text begins with the code as it is.
@@ -293,12 +293,17 @@ function objectionOf({ reason, message = '' }: StatusCause): string {
 }
 
 const UUID = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
-/** Beginnings of texts that may go on with values; what webhooks and policies say is free. */
-const BEFORE_VALUES = [
-  /^(?:\S+ "[^"]*" is forbidden: )?(?:admission webhook "[^"]*"|ValidatingAdmissionPolicy '[^']*' with binding '[^']*') denied (?:the )?request/,
-  /^failed to [\w ]+ \([^)]*\)/,
-  /^\S+ (?:"[^"]*" is invalid|in version "[^"]*" cannot be handled as a \w+)/,
+/** Answers without values: about names, rights, quotas, versions and field managers. Those of webhooks and policies begin otherwise. */
+const SHOWN_WHOLE = [
+  /^\S+(?: "[^"]*")? is forbidden: (?:User "(?:[^"\\]|\\.)*" cannot \w+ resource "|cannot set blockOwnerDeletion |exceeded quota: |unable to create new content in namespace )/,
+  /^\S+ "[^"]*" (?:already exists|not found)$|^Request entity too large: limit is \d+$|^Apply failed with \d+ conflicts?: /,
+  /^(?:Operation cannot be fulfilled on \S+ "[^"]*": )?(?:the object has been modified|Precondition failed: UID|uid mismatch)/,
 ];
+/** Beginnings that fields with objections may follow. */
+const BEFORE_FIELDS = /^(?:failed to [\w ]+ \([^)]*\)|\S+ "[^"]*" is invalid)/;
+/** Beginnings after which the text is free. */
+const BEFORE_VALUES =
+  /^(?:(?:\S+ "[^"]*" is forbidden: )?(?:admission webhook|\w*[Pp]olicy) (?:"[^"]*"|'[^']*' with binding '[^']*') denied (?:the )?request|\S+ (?:"[^"]*" is forbidden|in version "[^"]*" cannot be handled as a \w+)|[^:"'`<]*)/;
 /** Objections that have no value. */
 const PROBLEM =
   /(?<!\S)(\.[^\s:]+): (expected [\w ]+(?=, got)|field not declared in schema|duplicate entries\b)/g;
@@ -306,23 +311,22 @@ const PROBLEM =
 const TYPE = /^(?:Duplicate|Invalid|Required|Unsupported) value|^(?:Forbidden|Not found|Too long|Too many)/;
 
 /** Returns the message of an answer about Secrets: names, paths and expected types; no values, and no UIDs, which key their checksums. */
-function withoutValues(code: number, { message, details }: ApiStatus): string | undefined {
-  if (message === undefined) return undefined;
-  const free = BEFORE_VALUES.flatMap((pattern) => pattern.exec(message)?.[0] ?? [])[0];
-  if (free === undefined && ![400, 422, 500].includes(code)) return message.replace(UUID, 'a UID');
-  const causes = (details?.causes ?? []).flatMap(({ field, reason = '', message: text = '' }) => {
-    const said = isImmutability({ reason, message: text })
-      ? objectionOf({ reason, message: text })
-      : TYPE.exec(text)?.[0];
+function withoutValues({ message, details }: ApiStatus): string | undefined {
+  if (message === undefined || SHOWN_WHOLE.some((pattern) => pattern.test(message)))
+    return message?.replace(UUID, 'a UID');
+  const causes = (details?.causes ?? []).flatMap((cause) => {
+    const { field, reason = '', message: text = '' } = cause;
+    const said = isImmutability(cause) ? objectionOf(cause) : TYPE.exec(text)?.[0];
     return field !== undefined && reason.startsWith('FieldValue') ? [[field, said].join(': ')] : [];
   });
   const problems = [...message.matchAll(PROBLEM)].map(([, path, problem]) => `${path}: ${problem}`);
-  const known = [...causes, ...problems].join(', ');
-  const start = free ?? /^[^:"'`]*/.exec(message)?.[0] ?? '';
+  const fields = BEFORE_FIELDS.exec(message)?.[0];
+  const known = fields === undefined ? '' : [...causes, ...problems].join(', ');
+  const start = fields ?? BEFORE_VALUES.exec(message)?.[0] ?? '';
   const shown = `${start.trim()}${known && `: ${known}`}`;
   const isAll = message.split(/\W+/).every((word) => word === 'Forbidden' || shown.includes(word));
   const note = isAll ? '' : " (the rest isn't shown, since it may hold values of the Secret)";
-  return shown.replace(UUID, 'a UID') + note;
+  return (shown.replace(UUID, 'a UID') + note).trim();
 }
 
 function statusOf(body: unknown): ApiStatus {

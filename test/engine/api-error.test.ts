@@ -255,6 +255,49 @@ describe('classify', () => {
     expect(inspect(error, { depth: 9 })).not.toMatch(/hunter2|90210777|0b1e7c3e/);
   });
 
+  const OF = 'secrets "web" is forbidden:';
+  it.each([
+    [403, `${OF} User "system:node" cannot patch resource "secrets" in API group "": RBAC: no role`],
+    [403, `${OF} unable to create new content in namespace shop because it is being terminated`],
+    [403, `${OF} exceeded quota: a, requested: secrets=1, used: secrets=9, limited: secrets=9`],
+    [404, 'secrets "web" not found'],
+    [404, '404 page not found'],
+    [409, 'secrets "web" already exists'],
+    [409, 'Operation cannot be fulfilled on secrets "web": the object has been modified; try again'],
+    [409, 'Apply failed with 1 conflict: conflict with "vault" using v1: .data.password'],
+    [409, 'Apply failed with 2 conflicts: conflicts with "vault":\n- .data.a\n- .data.b'],
+    [413, 'Request entity too large: limit is 3145728'],
+    [429, 'Too many requests, please try again later.'],
+  ])('shows all of an answer about a Secret that has no values: %d %s', (status, message) => {
+    expect(new ApiError('Apply', { status, body: { message } }, true).said).toBe(message);
+  });
+
+  const MUTATING = `policy 'map' with binding 'map' denied request`;
+  const CAUSES = [
+    { reason: 'FieldValueInvalid', field: 'hunter2', message: 'Invalid value' },
+    {
+      reason: 'FieldValueInvalid',
+      field: 'a',
+      message: 'Invalid value: 1: spec is immutable after creation hunter2',
+    },
+  ];
+  it.each([
+    [403, MUTATING, `: expression 'hunter2' resulted in error: no such key: hunter2`],
+    [403, MUTATING, `: JSON Patch: error in remove for path: '/data/hunter2'`],
+    [403, `${OF.slice(0, -1)}: ${MUTATING}`, `: hunter2`],
+    [422, 'policy "map" denied request', `: hunter2 .hunter2: field not declared in schema`],
+    [422, HOOK, ` .hunter2: field not declared in schema`],
+    [403, OF.slice(0, -1), ': hunter2'],
+    [409, 'Operation cannot be fulfilled on secrets', ' "web": hunter2'],
+    [502, '', '<html>hunter2</html>'],
+    [503, 'failed calling webhook', ' "no.example.com": hunter2'],
+    [413, 'Request entity too large', ': hunter2'],
+    [429, 'Too many', `: hunter2`],
+  ])('shows of another answer about a Secret its beginning: %d %s', (status, start, rest) => {
+    const body = { message: start + rest, details: { causes: CAUSES } };
+    expect(new ApiError('Apply', { status, body }, true).said).toBe((start + REST).trim());
+  });
+
   it.each([new TypeError('x is not a function'), new Error('a plain one'), 'a text'])(
     'takes %s, which is neither an answer nor a failed connection, for a bug',
     (thrown) => {
