@@ -97,6 +97,20 @@ class DevStand {
     return { refused, left, changed: changed.length > refused.length };
   }
 
+  /** Has kubectl apply the files of a folder. @returns the lines that it prints for what was applied, and for what was not */
+  async applyFolder(folder: string) {
+    const apply = ['apply', '--server-side', '--force-conflicts', '--recursive', '-f', folder];
+    const kubectl = (args: readonly string[]) => this.sandbox.kubectl(args, { allowFailure: true });
+    let result = await kubectl(apply);
+    if (result.code !== 0 && result.stdout.includes('customresourcedefinition')) {
+      // Objects of a CRD in the folder are applied once it is served.
+      await kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s']);
+      result = await kubectl(apply);
+    }
+    const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '');
+    return { applied: lines(result.stdout), refused: result.code === 0 ? [] : lines(result.stderr) };
+  }
+
   async stop(): Promise<void> {
     await this.cluster.close();
     await this.sandbox.stop();

@@ -49,6 +49,31 @@ describe('a project that is worked on', () => {
         expect(project.output).not.toContain(text);
   });
 
+  test('prerequisites are applied, and again when they change; what kubectl refuses is reported', async () => {
+    const settings = (value: string, kind = 'Secret'): string =>
+      JSON.stringify({
+        ...{ apiVersion: 'v1', kind, metadata: { name: 'settings', namespace: 'default' } },
+        stringData: { value },
+      });
+    const stored = () =>
+      kubectl('get', 'secret', 'settings', '-n', 'default', '-o', 'jsonpath={.data.value}');
+    project.write('prerequisites/settings.json', settings('one'));
+    await project.told('prerequisites/: secret/settings serverside-applied');
+    expect(await stored()).toBe(Buffer.from('one').toString('base64'));
+    project.write('prerequisites/settings.json', settings('two', 'Sekret'));
+    await project.told('no matches for kind "Sekret"');
+    project.write('prerequisites/settings.json', settings('two'));
+    await project.told('No longer so: Not everything in prerequisites/ is applied');
+    expect(await stored()).toBe(Buffer.from('two').toString('base64'));
+    const theirs = noteCrd('by').replaceAll('dev.example.com', 'theirs.example.com');
+    project.write(
+      'prerequisites/theirs.yaml',
+      `${theirs}---\n${noteSample('theirs', { text: 'a' }).replace('dev.', 'theirs.')}`,
+    );
+    await project.told('prerequisites/: note.theirs.example.com/theirs serverside-applied');
+    await kubectl('delete', 'crd', 'notes.theirs.example.com');
+  });
+
   test('a mistake in the code is reported with its place, the controller goes on, and the next save mends it', async () => {
     project.edit('src/kind.ts', 'const note =', 'const note = =');
     await project.told("The configuration can't be loaded; the controller goes on with what was loaded at");

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { existsSync, fstatSync } from 'node:fs';
 import type { Stats } from 'node:fs';
-import { basename, dirname, resolve, sep } from 'node:path';
+import { basename, dirname, join, resolve, sep } from 'node:path';
 import { watch } from 'chokidar';
 import type { FSWatcher } from 'chokidar';
 import createLogUpdate from 'log-update';
@@ -121,7 +121,19 @@ const LOADED = /\.([cm]?[jt]s|json|ya?ml)$/;
 /** A save is often several writes, and an editor may replace the file. */
 const QUIET_MILLISECONDS = 150;
 
-const ABOUT = ['configuration', 'crds', 'controller', 'samples', 'cluster', 'look', 'files'] as const;
+/** Folder beside the configuration of what the samples need: Secrets, CRDs of others and their objects. */
+const PREREQUISITES = 'prerequisites';
+
+const ABOUT = [
+  'configuration',
+  'crds',
+  'prerequisites',
+  'controller',
+  'samples',
+  'cluster',
+  'look',
+  'files',
+] as const;
 
 /**
  * Keeps a cluster as the files of a project say, and shows it. A file that can't be loaded or applied changes nothing: the controller and
@@ -137,6 +149,8 @@ class Session {
   private loadedAt = '';
   /** The controller hasn't loaded the files as they are. */
   private isStale = true;
+  /** The prerequisites haven't been applied as they are. */
+  private isIncomplete = true;
   private sources: readonly string[] = [];
   private kinds: Project['kinds'] = [];
   private following: Promise<void> | undefined;
@@ -199,7 +213,10 @@ class Session {
       const sources = [...this.sources, ...(project?.sources ?? [])];
       const isSample = (file: string): boolean =>
         sources.some((source) => file === resolve(source) || dirname(file) === resolve(source));
-      this.isStale ||= !project || !files.every(isSample);
+      const prerequisites = join(this.root, PREREQUISITES) + sep;
+      const isPrerequisite = (file: string): boolean => file.startsWith(prerequisites);
+      this.isIncomplete ||= files.some(isPrerequisite);
+      this.isStale ||= !project || !files.every((file) => isSample(file) || isPrerequisite(file));
       if (!project) return;
       this.sources = project.sources;
       this.watcher?.add(project.sources.filter((source) => !resolve(source).startsWith(this.root + sep)));
@@ -237,6 +254,8 @@ class Session {
       'The cluster keeps the CRD that it has',
       refused.map(({ why }) => why),
     );
+    await this.applyPrerequisites();
+    if (this.isOver()) return;
     if (this.isStale || !this.stopController) await this.restart(kinds);
     if (mistakes.length === 0) {
       const keptCrds = new Set(refused.map(({ crd }) => crd));
@@ -248,6 +267,17 @@ class Session {
     this.trouble('samples', 'The samples have mistakes; the last good ones stay', mistakes);
     this.kinds = kinds;
     if (!this.isOver()) this.following ??= this.connected.follow();
+  }
+
+  /** Until all of it is applied, each save tries again: a CRD among it is served a moment later. */
+  private async applyPrerequisites(): Promise<void> {
+    const folder = join(this.root, PREREQUISITES);
+    if (!this.isIncomplete || !existsSync(folder)) return;
+    const { applied, refused } = await this.stand.applyFolder(folder);
+    if (this.isOver()) return;
+    for (const line of applied) this.view.report(`${PREREQUISITES}/: ${line}`);
+    this.trouble('prerequisites', `Not everything in ${PREREQUISITES}/ is applied`, refused);
+    this.isIncomplete = refused.length > 0;
   }
 
   private connect() {

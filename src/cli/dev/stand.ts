@@ -38,6 +38,10 @@ export interface Stand extends ControlPlane {
     readonly changed: boolean;
     readonly left: readonly string[];
   }>;
+  /** Applies the files of a folder. @returns a line for each object that was applied, and for what the cluster refuses */
+  applyFolder(
+    folder: string,
+  ): Promise<{ readonly applied: readonly string[]; readonly refused: readonly string[] }>;
 }
 
 /** Exports of `lib/testing/dev-stand.js`. `log` takes the progress of a build, and programs that have ended unexpectedly. */
