@@ -1,14 +1,54 @@
 import { expect, test } from 'vitest';
+import type { Reader } from '../src/contract/controller.js';
+import { APPLIED_HASH_ANNOTATION } from '../src/contract/names.js';
+import { contentHash } from '../src/contract/object.js';
+import { waitingOf } from '../src/contract/order.js';
 import { compileRegularExpression } from '../src/contract/regular-expression.js';
 import { steady, steadyUnschedulable } from '../src/contract/pods.js';
 import { replicaFailure } from '../src/kinds/app-service/status.js';
+import type { Target, Targets } from '../src/kinds/stream-ingress/targets.js';
+import { upstreamsIn } from '../src/kinds/stream-ingress/watched.js';
 import { isIPv4Format, isMailAddress, isRequestUri, parseDuration } from '../src/synth/formats.js';
 import { redactLine } from '../src/telemetry/logger.js';
 
 const of = (text: string, bytes: number): string => text.repeat(Math.ceil(bytes / text.length));
 
 /** Before, each took minutes at this length, or centuries; the bound leaves room for the busiest machine. */
+/** A custom resource with a chain of objects, the first half of which is ready. */
+function waitInChain(length: number): unknown {
+  const named = (n: number) => ({ namespace: 'shop', name: `a${n}` });
+  const objects = Array.from({ length }, (_, n) => ({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: named(n),
+  }));
+  const dependencies = new Map(objects.map((object, n) => [object, objects.slice(0, n)]));
+  const live = objects.slice(0, length / 2).map((object) => ({
+    ...object,
+    metadata: { ...object.metadata, annotations: { [APPLIED_HASH_ANNOTATION]: contentHash(object) } },
+  }));
+  const cr = { apiVersion: 'example.com/v1', kind: 'Chain', metadata: { name: 'a' }, spec: {} };
+  return waitingOf(cr, dependencies, live, new Date());
+}
+
+/** The endpoints of a Service in many slices. */
+function manySlices(count: number): unknown {
+  const readyPorts = (n: number): string[] => Array.from({ length: 100 }, (_, port) => `${n}-${port}/TCP`);
+  const slices = Array.from({ length: count }, (_, n) => ({
+    kept: { service: 'shop/web', readyPorts: readyPorts(n) },
+  }));
+  const reader = { mappedTo: () => slices } as unknown as Reader;
+  return upstreamsIn(
+    { crossNamespace: 'Allow' } as unknown as Targets,
+    { name: 'default' } as Target,
+    reader,
+    true,
+  );
+}
+
 test.each<readonly [string, () => unknown]>([
+  ['an order of many objects', () => waitInChain(600)],
+  ['a Service of many slices', () => manySlices(2_000)],
   [
     'a log line with the beginnings of many tokens',
     () => redactLine(JSON.stringify({ msg: of('eyJ-', 2_000_000) })),

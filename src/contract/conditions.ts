@@ -19,6 +19,9 @@ export interface Condition {
   readonly observedGeneration?: number;
 }
 
+/** Pattern of a reason. @see https://github.com/kubernetes/apimachinery/blob/master/pkg/apis/meta/v1/types.go */
+export const REASON = /^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/;
+
 /** The API server refuses longer ones. @see https://github.com/kubernetes/apimachinery/blob/master/pkg/apis/meta/v1/types.go */
 const MESSAGE_LIMIT = 32_768;
 
@@ -78,7 +81,9 @@ export function dateConditions(
 ): Condition[] {
   return conditions.map((condition) => {
     const before = previous.find(({ type }) => type === condition.type);
-    const kept = before?.status === condition.status ? before.lastTransitionTime : undefined;
+    // One that can't be read, which the API server stores too, counts as none.
+    const isKept = before?.status === condition.status && !isNaN(Date.parse(before.lastTransitionTime ?? ''));
+    const kept = isKept ? before.lastTransitionTime : undefined;
     return {
       ...condition,
       message: condition.message.slice(0, MESSAGE_LIMIT),

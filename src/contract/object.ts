@@ -129,7 +129,7 @@ export function valueAt(value: unknown, path: readonly (string | number)[]): unk
  * Maximum depth of the values that are looked at. The API server stores 10,000 levels and `JSON.parse` reads any number, but each
  * recursion ends at the end of the stack, `isDeepStrictEqual` first, after some 900.
  */
-const MAX_DEPTH = 200;
+export const MAX_DEPTH = 200;
 
 /** Reports whether a value is nested too deeply to be looked at; one that contains itself is, too. */
 export function isTooDeep(value: unknown, levels = MAX_DEPTH): boolean {

@@ -11,32 +11,40 @@ type Dependencies = NonNullable<Rendered['dependencies']>;
 /**
  * Returns what a rendered object waits for: the first of its dependencies that isn't ready in its present rendering. One that
  * has been applied in its present rendering waits for nothing, so that its drift is corrected whatever becomes of the others.
- * @param live the children as they are
  */
 export function waitOf(
   object: AnyObject,
   dependencies: Dependencies,
-  live: readonly AnyObject[],
+  readinessOf: ReadinessOf,
 ): Wait | undefined {
   const before = dependencies.get(object);
-  if (!before || presentOf(object, live)) return undefined;
+  if (!before || readinessOf(object)) return undefined;
   for (const dependency of before) {
+    const readiness = readinessOf(dependency);
+    if (readiness?.phase === 'ready') continue;
     const ref = refOf(dependency);
-    const present = presentOf(dependency, live);
     const message = `${describeRef(ref)} has yet to be applied`;
-    const readiness: Readiness = present
-      ? dependencyReadiness(present)
-      : { phase: 'progressing', reason: 'NotApplied', message };
-    if (readiness.phase !== 'ready') return { ref, readiness };
+    return { ref, readiness: readiness ?? { phase: 'progressing', reason: 'NotApplied', message } };
   }
   return undefined;
 }
 
-/** Returns the live object where it is the rendered one, and stays. */
-function presentOf(rendered: AnyObject, live: readonly AnyObject[]): AnyObject | undefined {
-  const found = live.find((child) => objectId(child) === objectId(rendered));
-  const isPresent = found && recordOf(found)?.hash === contentHash(rendered);
-  return isPresent && found.metadata.deletionTimestamp === undefined ? found : undefined;
+/** Returns the readiness of a rendered object; undefined where it isn't live as it is rendered, or doesn't stay. */
+export type ReadinessOf = (rendered: AnyObject) => Readiness | undefined;
+
+/** Returns the readiness of what is rendered, worked out once for each object. @param live the children as they are */
+export function readinessIn(live: readonly AnyObject[]): ReadinessOf {
+  const children = new Map(live.map((child) => [objectId(child), child]));
+  const known = new Map<AnyObject, Readiness | undefined>();
+  return (rendered) => {
+    if (known.has(rendered)) return known.get(rendered);
+    const found = children.get(objectId(rendered));
+    const isPresent = found && recordOf(found)?.hash === contentHash(rendered);
+    const stays = isPresent && found.metadata.deletionTimestamp === undefined;
+    const readiness = stays ? dependencyReadiness(found) : undefined;
+    known.set(rendered, readiness);
+    return readiness;
+  };
 }
 
 /** Says what of a rendering waits for what. */
@@ -67,8 +75,9 @@ export function waitingOf(
   live: readonly AnyObject[],
   now: Date,
 ): Waiting | undefined {
+  const readinessOf = readinessIn(live);
   const waits = [...dependencies.keys()].flatMap((object) => {
-    const wait = waitOf(object, dependencies, live);
+    const wait = waitOf(object, dependencies, readinessOf);
     return wait ? [{ ref: refOf(object), wait }] : [];
   });
   const [first] = waits;
@@ -84,8 +93,9 @@ export function waitingOf(
     return { readiness: { ...readiness, message: why }, condition };
   }
   const before = cr.status?.conditions?.find(({ type }) => type === WAITING);
-  const since =
-    before?.lastTransitionTime === undefined ? now.getTime() : Date.parse(before.lastTransitionTime);
+  // Who may write the status may write any time.
+  const written = Date.parse(before?.lastTransitionTime ?? '');
+  const since = written <= now.getTime() ? written : now.getTime();
   const until = since + TIMEOUT_MILLISECONDS;
   if (now.getTime() >= until) {
     const late = `${describeRef(first.ref)} waits for more than ten minutes: ${first.wait.readiness.message}`;

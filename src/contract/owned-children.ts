@@ -41,7 +41,7 @@ import {
   refOf,
 } from './object.js';
 import type { AnyObject, CustomResource, KubernetesObject, OwnerReference } from './object.js';
-import { waitingOf, waitOf } from './order.js';
+import { readinessIn, waitingOf, waitOf } from './order.js';
 import { describeThrown, reading } from './origin.js';
 import { keepIdentity, keepStatus, observedOf, unreadableFor } from './projections.js';
 import { keepPod, withTroubles } from './pods.js';
@@ -259,7 +259,7 @@ export class OwnedChildren implements Controller {
         ...{ object, fieldManager, owner },
         ...(this.recreated.has(groupKind(object)) && { recreate: true }),
         ...(dependencies?.has(object) && {
-          waitsFor: () => waitOf(object, dependencies, this.controlled(cr, reader)),
+          waitsFor: () => waitOf(object, dependencies, readinessIn(this.controlled(cr, reader))),
         }),
         ...(drift && { drift }),
       })),

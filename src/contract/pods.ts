@@ -1,5 +1,5 @@
 import type { V1ContainerState, V1ContainerStatus, V1DeploymentStatus, V1Pod } from '@kubernetes/client-node';
-import type { Readiness } from './conditions.js';
+import { REASON, type Readiness } from './conditions.js';
 import type { CustomResourceDefinition } from './crd.js';
 import type { RelatedTypeProps } from './define-kind.js';
 import type { Wire } from './kubernetes-types.js';
@@ -126,9 +126,6 @@ const PULL_FAILURES: ReadonlySet<string> = new Set([
   'RegistryUnavailable',
   'SignatureValidationFailed',
 ]);
-
-/** @see https://github.com/kubernetes/apimachinery/blob/master/pkg/apis/meta/v1/types.go, Condition.Reason */
-const REASON = /^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/;
 
 /** Returns the worst of what keeps a pod from running; nothing for one that runs, starts, is going or has ended. */
 export function podTrouble(pod: Pod): PodTrouble | undefined {

@@ -1,7 +1,7 @@
 import { ADOPT_BY_ANNOTATION, GENERATED_ANNOTATION, isHashAnnotation } from './names.js';
 import type { OperatorError } from './error.js';
 import { deepFreeze, isTooDeep, objectId } from './object.js';
-import type { AnyObject, KubernetesObject, ObjectMeta } from './object.js';
+import type { AnyObject, KubernetesObject, ObjectMeta, OwnerReference } from './object.js';
 import { groupKind } from './resource.js';
 
 /** Projection to identity and owners. */
@@ -15,7 +15,7 @@ export function keepIdentity({ apiVersion, kind, metadata }: AnyObject): AnyObje
       ...(namespace !== undefined && { namespace }),
       ...(uid !== undefined && { uid }),
       ...(resourceVersion !== undefined && { resourceVersion }),
-      ...(ownerReferences && { ownerReferences }),
+      ...(ownerReferences && { ownerReferences: someOwners(ownerReferences) }),
       ...(deletionTimestamp !== undefined && { deletionTimestamp }),
     },
   };
@@ -29,14 +29,9 @@ export function keepIdentity({ apiVersion, kind, metadata }: AnyObject): AnyObje
 export function keepStatus(object: AnyObject): AnyObject {
   const { namespace, name, uid, resourceVersion, generation, ownerReferences, deletionTimestamp } =
     object.metadata;
-  const annotations = Object.entries(object.metadata.annotations ?? {}).filter(
-    ([annotation]) =>
-      annotation === ADOPT_BY_ANNOTATION ||
-      annotation === GENERATED_ANNOTATION ||
-      isHashAnnotation(annotation),
-  );
+  const annotations = ownAnnotations(object.metadata.annotations ?? {});
   const metadata: Record<string, unknown> = { namespace, name, uid, resourceVersion, generation };
-  if (ownerReferences) metadata.ownerReferences = ownerReferences;
+  if (ownerReferences) metadata.ownerReferences = someOwners(ownerReferences);
   if (deletionTimestamp) metadata.deletionTimestamp = deletionTimestamp;
   if (annotations.length > 0) metadata.annotations = Object.fromEntries(annotations);
   const kept = {
@@ -50,6 +45,29 @@ export function keepStatus(object: AnyObject): AnyObject {
     ...(spec && { spec }),
     ...('status' in object && { status: object.status }),
   };
+}
+
+/** Maximum number of characters of our annotations that are kept of an object: every writer may make some up. */
+const MAX_ANNOTATIONS = 20_000;
+
+function ownAnnotations(all: Readonly<Record<string, string>>): [string, string][] {
+  let left = MAX_ANNOTATIONS;
+  return Object.entries(all).filter(([name, value]) => {
+    const isOwn = name === ADOPT_BY_ANNOTATION || name === GENERATED_ANNOTATION || isHashAnnotation(name);
+    const size = name.length + value.length;
+    const isKept = isOwn && size <= left;
+    if (isKept) left -= size;
+    return isKept;
+  });
+}
+
+/** Maximum number of owners that are kept of an object, the controller among them. */
+const MAX_OWNERS = 10;
+
+function someOwners(owners: readonly OwnerReference[]): readonly OwnerReference[] {
+  if (owners.length <= MAX_OWNERS) return owners;
+  const isController = ({ controller }: OwnerReference): boolean => controller === true;
+  return [...owners.filter(isController), ...owners.filter((one) => !isController(one))].slice(0, MAX_OWNERS);
 }
 
 /** The status of these doesn't tell how many pods are wanted where none can be made. */

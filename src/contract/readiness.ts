@@ -1,5 +1,5 @@
-import type { Condition, Phase, Readiness } from './conditions.js';
-import { describeRef, refOf } from './object.js';
+import { REASON, type Condition, type Phase, type Readiness } from './conditions.js';
+import { describeRef, isMap, refOf } from './object.js';
 import type { AnyObject } from './object.js';
 import { groupKind, isBuiltIn } from './resource.js';
 
@@ -27,6 +27,19 @@ interface WorkloadSpec {
   };
 }
 
+/** Returns the status of an object, of its conditions what is well formed: the schemas of others allow anything. */
+export function statusOf({ status }: AnyObject): WorkloadStatus & {
+  readonly conditions: readonly Partial<Condition>[];
+} {
+  const { conditions, ...counts } = isMap(status) ? status : {};
+  const isFormed = ([name, value]: [string, unknown]): boolean =>
+    typeof value === (name === 'observedGeneration' ? 'number' : 'string');
+  const formed = (Array.isArray(conditions) ? conditions : [])
+    .filter(isMap)
+    .map((each) => Object.fromEntries(Object.entries(each).filter(isFormed)));
+  return { ...counts, conditions: formed };
+}
+
 /**
  * Reports whether an object is what it is meant to be, judged from what `keepStatus` keeps of it, for kinds that bring no
  * status function. What runs pods counts them, Jobs and claims have rules of their own; anything else is judged by its
@@ -37,8 +50,8 @@ interface WorkloadSpec {
  * @see https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/status/core.go
  */
 export function childReadiness(child: AnyObject): Readiness {
-  const status = (child.status ?? {}) as WorkloadStatus;
-  const { conditions = [], phase = 'Unknown' } = status;
+  const status = statusOf(child);
+  const { conditions, phase = 'Unknown' } = status;
   const name = describeRef(refOf(child));
   const type = groupKind(child);
   const is = (phase: Phase, reason: string, text: string): Readiness => ({
@@ -46,8 +59,10 @@ export function childReadiness(child: AnyObject): Readiness {
   });
   const ready = (text: string): Readiness => is('ready', 'Available', text);
   const progressing = (text: string, reason = 'RollingOut'): Readiness => is('progressing', reason, text);
-  const said = (phase: Phase, condition: Partial<Condition>, reason: string, text = ''): Readiness =>
-    is(phase, condition.reason ?? reason, `: ${condition.message ?? text}`);
+  const said = (phase: Phase, condition: Partial<Condition>, fallback: string, text = ''): Readiness => {
+    const { reason = fallback, message = text } = condition;
+    return is(phase, REASON.test(reason) ? reason : fallback, `: ${message}`);
+  };
   const holding = (wanted: string): Partial<Condition> | undefined =>
     conditions.find((condition) => condition.type === wanted && condition.status === 'True');
 
@@ -94,7 +109,7 @@ export function childReadiness(child: AnyObject): Readiness {
  */
 export function dependencyReadiness(child: AnyObject): Readiness {
   const readiness = childReadiness(child);
-  const { conditions = [], phase } = (child.status ?? {}) as WorkloadStatus;
+  const { conditions, phase } = statusOf(child);
   if (groupKind(child) === 'PersistentVolumeClaim' && phase === 'Pending')
     return { phase: 'ready', reason: 'Pending', message: `${describeRef(refOf(child))} is applied` };
   const unseen = readiness.phase === 'ready' && !isBuiltIn(child) ? unseenText(child) : undefined;
@@ -114,8 +129,9 @@ export function dependencyReadiness(child: AnyObject): Readiness {
  * Deployment is still scaled.
  * @see https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#pausing-and-resuming-a-deployment
  */
-export function pausedRollout({ metadata: { name, namespace = '' }, status }: AnyObject): string | undefined {
-  const { conditions = [], replicas = 0, updatedReplicas = 0 } = (status ?? {}) as WorkloadStatus;
+export function pausedRollout(deployment: AnyObject): string | undefined {
+  const { name, namespace = '' } = deployment.metadata;
+  const { conditions, replicas = 0, updatedReplicas = 0 } = statusOf(deployment);
   const has = (reason: string): boolean => conditions.some((condition) => condition.reason === reason);
   const lacks = updatedReplicas < replicas || (replicas === 0 && has('MinimumReplicasUnavailable'));
   if (!lacks || !has('DeploymentPaused')) return undefined;
@@ -124,8 +140,9 @@ export function pausedRollout({ metadata: { name, namespace = '' }, status }: An
 }
 
 /** Returns what is missing for a custom resource to say anything of its present spec. */
-function unseenText({ metadata: { generation }, status }: AnyObject): string | undefined {
-  const { conditions = [], observedGeneration } = (status ?? {}) as WorkloadStatus;
+function unseenText(child: AnyObject): string | undefined {
+  const { generation } = child.metadata;
+  const { conditions, observedGeneration } = statusOf(child);
   if (conditions.length === 0 && observedGeneration === undefined)
     return "has no status yet; one whose controller never writes any can't be waited for";
   const ready = conditions.find(({ type }) => type === 'Ready');

@@ -219,7 +219,11 @@ export class Applier {
     this.fights.checkPeace(fightId(task));
     if (this.left.size > 0) this.left.delete(applyId(task));
     task.store.dropDriftRecord(task.key, known.object.metadata.resourceVersion);
-    return { action: (await this.freeOfLeftovers(task, known)) ? 'configured' : 'unchanged' };
+    if (known.sharedWithLegacy ?? known.sharedWithHeld) this.fights.checkPause(fightId(task), task.hash);
+    const managers = await this.freeOfLeftovers(task, known);
+    if (managers.length === 0) return { action: 'unchanged' };
+    this.fights.corrected(fightId(task), known.object, { managers, fields: [] }, task.hash);
+    return { action: 'configured' };
   }
 
   /**
@@ -525,24 +529,25 @@ export class Applier {
   }
 
   /** After the apply, what an autoscaler has left is of no use any more either. */
-  private async freeOfLeftovers(task: Task, known: Entry, seen?: AnyObject): Promise<boolean> {
+  private async freeOfLeftovers(task: Task, known: Entry, seen?: AnyObject): Promise<readonly string[]> {
     const sharing = [...(known.sharedWithLegacy ?? []), ...(known.sharedWithHeld ?? [])];
     return this.freeOf((entry, own) => isLegacy(entry) || isHeld(entry, own), task, sharing, seen);
   }
 
-  /** Makes what was applied last ours alone, as far as leftovers own it too; reports whether anything was written. */
+  /** Makes what was applied last ours alone, as far as leftovers own it too. @returns the managers that it was taken from */
   private async freeOf(
     isLeftOver: IsLeftOver,
     { step, reader }: Task,
     sharing: readonly string[] = [],
     seen?: AnyObject,
-  ): Promise<boolean> {
-    if (!step.owner || !sharing.includes(step.fieldManager)) return false;
+  ): Promise<readonly string[]> {
+    if (!step.owner || !sharing.includes(step.fieldManager)) return [];
     const live = seen ?? (await refresh(this.props.api, step.object, reader));
     const left = live && withoutOwners(isLeftOver, live, step.fieldManager);
-    if (!left) return false;
+    if (!left) return [];
     await this.writeManagedFields(step, live, left, reader);
-    return true;
+    const taken = managedFieldsOf(live).filter((entry) => isLeftOver(entry, step.fieldManager));
+    return taken.map(({ manager = '' }) => manager);
   }
 
   /**

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { canonicalJson, isTooDeep, sorted } from '../contract/object.js';
+import { canonicalJson, isTooDeep, MAX_DEPTH, sorted } from '../contract/object.js';
 import type { Drift } from '../contract/change.js';
 import {
   ADOPT_BY_ANNOTATION,
@@ -37,12 +37,38 @@ export function managedFieldsOf(object: AnyObject): readonly ManagedFieldsEntry[
   return managedFields ?? [];
 }
 
-/** Returns an object without the entries that are nested too deeply to be walked: for reading, never to be written. */
+/** Maximum numbers of entries of an object, and of segments in them, that are walked: every writer may record anything. */
+const WALKED = { entries: 50, segments: 20_000 };
+
+/**
+ * Returns an object without the entries that aren't walked, since they are nested too deeply, or beyond the bounds of `WALKED`:
+ * for reading, never to be written. Where an entry of ours is among them, the object is applied with every reconcile.
+ */
 export function withWalkableFields(object: AnyObject): AnyObject {
-  const entries = managedFieldsOf(object);
-  if (!isTooDeep(entries)) return object;
-  const metadata = { ...object.metadata, managedFields: entries.filter((entry) => !isTooDeep([entry])) };
+  let left = WALKED.segments;
+  const all = managedFieldsOf(object);
+  const entries = all.slice(0, WALKED.entries).filter(({ fieldsV1 = {} }) => {
+    const size = sizeOf(fieldsV1);
+    if (size > left) return false;
+    left -= size;
+    return true;
+  });
+  if (entries.length === all.length) return object;
+  const metadata = { ...object.metadata, managedFields: entries };
   return { ...object, metadata };
+}
+
+/** Returns the number of segments; infinite where they, or the key or value that one spells, are nested too deeply. */
+function sizeOf(fields: FieldsV1, levels = MAX_DEPTH): number {
+  if (levels === 0) return Infinity;
+  let size = 0;
+  for (const [segment, child] of Object.entries(fields)) {
+    // One that is shorter can't be nested so deeply.
+    const mayBeDeep = segment.length > MAX_DEPTH && /^[kv]:/.test(segment);
+    if (mayBeDeep && isTooDeep(JSON.parse(segment.slice(2)))) return Infinity;
+    size += 1 + sizeOf(child, levels - 1);
+  }
+  return size;
 }
 
 /** Reports whether an entry is what this manager has applied to the object itself. */
@@ -207,7 +233,9 @@ class Shape {
 interface Reading {
   /** Writer of the entry: one of our managers on an object of ours, as listed or in the answer to our apply; or another one. */
   readonly of: 'ours' | 'answer' | 'others';
-  /** Paths of leaves from here on: of ours those with nothing in them, of others those that are owned as a whole. */
+  /** Segments down to here. */
+  readonly at: string[];
+  /** Paths of leaves, some of them: of ours those with nothing in them, of others those that are owned as a whole. */
   readonly leaves: string[];
 }
 
@@ -253,7 +281,7 @@ export class FieldPaths {
       if (!manager || !fieldsV1 || (operation !== 'Apply' && subresource)) continue;
       const isOurs = operation === 'Apply' && isOwnEntry(object, entry);
       if (isOurs && !subresource) this.hasPlainStatus ||= 'f:status' in fieldsV1;
-      const reading: Reading = { of: isOurs ? 'ours' : 'others', leaves: [] };
+      const reading: Reading = { of: isOurs ? 'ours' : 'others', at: [], leaves: [] };
       const canonical = this.recorded(fieldsV1, isOurs ? this.root : UNKNOWN, object, reading);
       const key = ownerKey(manager, subresource);
       const bare = isOurs ? reading.leaves : [];
@@ -302,7 +330,7 @@ export class FieldPaths {
       (one) => one.manager === manager && one.operation === 'Apply' && one.subresource === subresource,
     );
     // Beside what was sent, not beside the answer: what was sent empty, and is filled, may be merged.
-    this.recorded(entry?.fieldsV1 ?? {}, this.root, intent, { of: 'answer', leaves: [] });
+    this.recorded(entry?.fieldsV1 ?? {}, this.root, intent, { of: 'answer', at: [], leaves: [] });
     return this.expected(intent, owned, subresource);
   }
 
@@ -338,20 +366,19 @@ export class FieldPaths {
    * @param live what the object has there
    */
   private recorded(fields: FieldsV1, shape: Shape, live: unknown, reading: Reading): string {
-    const { leaves } = reading;
     const segments: string[] = [];
     let items: Map<string, unknown> | undefined;
     for (const segment of Object.keys(fields)) {
       const child = fields[segment];
       if (segment === '.' || !child) continue;
       const value = segment.slice(2);
-      const earlier = leaves.length;
       let canonical = segment;
       let inside: unknown;
       let next: Shape;
       if (segment.startsWith('f:')) {
         learn(shape, 'struct', reading);
         inside = memberOf(live, value);
+        reading.at.push(segment);
         next = isLeaf(child) ? this.leaf(shape, value, inside, reading) : this.below(shape, value);
       } else {
         const key: unknown = JSON.parse(value);
@@ -362,10 +389,11 @@ export class FieldPaths {
           items ??= new Map(live.map((item) => [listKey(item, names), item]));
           inside = items.get(listKey(key, names));
         }
+        reading.at.push(canonical);
         next = this.below(shape, ITEM);
       }
       segments.push(canonical + this.recorded(child, next, inside, reading));
-      for (let n = earlier; n < leaves.length; n++) leaves[n] = `/${canonical}${String(leaves[n])}`;
+      reading.at.pop();
     }
     return node(segments);
   }
@@ -382,7 +410,9 @@ export class FieldPaths {
   /** A leaf with something in it is owned as a whole; one with nothing in it may be anything. Of single values there is no end. */
   private leaf(shape: Shape, name: string, live: unknown, reading: Reading): Shape {
     const isEmpty = isContainer(live) ? Object.keys(live).length === 0 : live === undefined || live === null;
-    if (reading.of === 'others' ? !isEmpty && isContainer(live) : isEmpty) reading.leaves.push('');
+    const { of, at, leaves } = reading;
+    const isMarked = of === 'others' ? !isEmpty && isContainer(live) : isEmpty;
+    if (isMarked && leaves.length < MAX_MARKS) leaves.push(`/${at.join('/')}`);
     if (!Array.isArray(live) && (isEmpty || !isContainer(live))) return UNKNOWN;
     const next = this.below(shape, name);
     if (next.isWhole || reading.of === 'answer') learn(next, 'atomic', reading);
@@ -514,6 +544,8 @@ function digest(canonical: string): string {
   return hash('sha1', canonical, 'base64').slice(0, DIGEST_LENGTH);
 }
 
+/** Maximum number of leaves of an entry that are marked: marks are kept with each object. */
+const MAX_MARKS = 100;
 const FILLED = '!';
 
 /** Appended to a digest: a leaf of ours with nothing in it, or one of others with something. */
@@ -642,7 +674,8 @@ export function withoutOwners(
   manager: string,
 ): ManagedFieldsEntry[] | undefined {
   const entries = managedFieldsOf(object);
-  if (!entries.some((entry) => isLeftOver(entry, manager))) return undefined;
+  if (withWalkableFields(object) !== object || !entries.some((entry) => isLeftOver(entry, manager)))
+    return undefined;
   const own = entries.find((entry) => isAppliedBy(manager, entry))?.fieldsV1 ?? {};
   const left = entries.map((entry) => {
     const { fieldsV1 = {} } = entry;

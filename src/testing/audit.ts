@@ -5,7 +5,7 @@ import type { Rendered } from '../contract/kind.js';
 import { childrenFieldManager, GENERATED_ANNOTATION, recordOf } from '../contract/names.js';
 import { contentHash, controllerOf, keyOf, objectId } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
-import { waitOf } from '../contract/order.js';
+import { readinessIn, waitOf } from '../contract/order.js';
 import { renderObserving } from '../contract/owned-children.js';
 import { keepStatus, observedOf } from '../contract/projections.js';
 import { groupKind } from '../contract/resource.js';
@@ -72,7 +72,7 @@ export class WriteAudit {
     // What was rendered of an earlier state goes by that one.
     if (!present || !rendered?.dependencies?.has(present) || contentHash(present) !== hash) return undefined;
     this.dependents++;
-    const wait = waitOf(present, rendered.dependencies, await this.trial.objects());
+    const wait = waitOf(present, rendered.dependencies, readinessIn(await this.trial.objects()));
     return (
       wait &&
       `${object.kind} ${object.metadata.name} is applied while ${wait.ref.kind} ${wait.ref.name} isn't ready (${wait.readiness.reason})`

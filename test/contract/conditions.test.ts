@@ -33,6 +33,15 @@ describe('dateConditions', () => {
     ]);
   });
 
+  it('replaces a date that is none', () => {
+    const before = [
+      { type: 'Ready', status: 'True', lastTransitionTime: '2026-01-01T00:00:00+99:99' },
+    ] as const;
+    const ready = { type: 'Ready', status: 'True', reason: 'Available', message: '' } as const;
+    const [condition] = dateConditions([ready], before, new Date('2026-01-02T03:04:05Z'), 1);
+    expect(condition?.lastTransitionTime).toBe('2026-01-02T03:04:05Z');
+  });
+
   it('moves the date when the status flips', () => {
     const before = { ...READY, status: 'False', lastTransitionTime: '2020-01-01T00:00:00Z' } as const;
     expect(dateConditions([READY], [before], NOW, 1)[0]?.lastTransitionTime).toBe('2026-01-02T03:04:05Z');

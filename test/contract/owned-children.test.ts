@@ -566,6 +566,8 @@ describe('OwnedChildren, an object that waits for another', () => {
       waiting: { lastTransitionTime: '2026-01-02T02:54:05Z' },
     });
     expect(readyOf([live(web)], since('2026-01-02T02:54:05Z')).waiting).toBeUndefined();
+    for (const written of ['2026-01-01T00:00:00+99:99', '2036-01-01T00:00:00Z'])
+      expect(readyOf(children, since(written)).requeueAt).toBe('2026-01-02T03:14:05.000Z');
   });
 });
 

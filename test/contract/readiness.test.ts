@@ -110,6 +110,19 @@ it('a claim that is bound only with its first consumer holds that back no more t
   expect([claim('Pending'), claim('Bound'), claim('Lost')]).toEqual(['ready', 'ready', 'progressing']);
 });
 
+it.each<[conditions: unknown, reason: string]>([
+  [{}, 'Available'],
+  ['x', 'Available'],
+  [null, 'Available'],
+  [[null, 5, { type: 'Ready', status: 'True', message: 5 }], 'Available'],
+  [[{ type: 'ReplicaFailure', status: 'True', reason: 5, message: 5 }], 'ReplicaFailure'],
+  [[{ type: 'Ready', status: 'False', reason: 'no words, please', message: 'a' }], 'NotReady'],
+])('the conditions of another kind may be anything: %j', (conditions, reason) => {
+  const any = child('Thing of other.io/v1', { conditions });
+  expect(childReadiness(any).reason).toBe(reason);
+  expect(typeof dependencyReadiness(any).message).toBe('string');
+});
+
 it('the worst of the parts counts, whatever their order', () => {
   const all = (['ready', 'progressing', 'failing', 'stalled'] as const).map((phase) => ({
     ...{ phase, reason: phase, message: phase },

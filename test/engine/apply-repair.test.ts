@@ -62,6 +62,24 @@ describe('Applier, legacy managers', () => {
     expect(requests(setup)).toEqual(['GET', 'REPAIR']);
   });
 
+  it('gives way to one that takes it back again and again, and names it', async () => {
+    const setup = await settledSetup();
+    const changes = [];
+    for (let round = 0; round < 8; round++) {
+      record(setup, entryOf('helm', SHARED));
+      changes.push(await setup.apply());
+    }
+    expect(changes.map(({ action }) => action)).toEqual([
+      ...Array<string>(4).fill('configured'),
+      ...Array<string>(4).fill('failed'),
+    ]);
+    expect(changes.at(-1)?.error).toMatchObject({
+      reason: 'FieldContested',
+      message: expect.stringContaining('helm keeps changing fields') as string,
+    });
+    expect(requests(setup)).toHaveLength(10);
+  });
+
   it('does so before anything else is applied, so that what is dropped then vanishes', async () => {
     const setup = await settledSetup();
     record(setup, entryOf('helm', SHARED));

@@ -1,9 +1,18 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import {
+  ADOPT_BY_ANNOTATION,
+  APPLIED_HASH_ANNOTATION,
+  GENERATED_ANNOTATION,
+  SHARED_HASH_PREFIX,
+} from '../../src/contract/names.js';
+import { controllerOf } from '../../src/contract/object.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { keepStatus, unreadableFor } from '../../src/contract/projections.js';
 import { Store } from '../../src/engine/cache.js';
 import type { StoreProps } from '../../src/engine/cache.js';
+import { isLegacy, withoutOwners } from '../../src/engine/managed-fields.js';
+import type { ManagedFieldsEntry } from '../../src/engine/managed-fields.js';
 import {
   anObject,
   applied,
@@ -81,6 +90,74 @@ describe('Store, an object that is nested too deeply', () => {
       store.observed(configMap('a', '1'));
       expect(store.get('shop/a')?.object.status).toBeUndefined();
     }
+  });
+});
+
+describe('Store, a record of field managers that anybody made up', () => {
+  const fields = (count: number): object =>
+    Object.fromEntries(Array.from({ length: count }, (_, n) => [`f:${n}`, {}]));
+  const below = (depth: number, inner: object): object =>
+    depth === 0 ? inner : { 'f:a': below(depth - 1, inner) };
+  const key = '['.repeat(300) + ']'.repeat(300);
+  const record = { 'f:metadata': { 'f:annotations': { [`f:${APPLIED_HASH_ANNOTATION}`]: {} } } };
+  const annotations = { [APPLIED_HASH_ANNOTATION]: 'x u' };
+
+  it.each<[string, readonly ManagedFieldsEntry[]]>([
+    ['spells a deep value', [applied('a', { ...record, 'f:data': { [`v:${key}`]: {} } })]],
+    ['spells a deep key', [applied('a', { ...record, 'f:data': { [`k:{"a":${key}}`]: {} } })]],
+    ['is large', [applied('a', { ...record, 'f:data': below(180, fields(100_000)) })]],
+    [
+      'is in many entries',
+      Array.from({ length: 1_000 }, (_, n) => applied(`a${n}`, { ...record, 'f:data': fields(100) })),
+    ],
+  ])('is left out where it %s, and the entry before it counts', (_, entries) => {
+    const { store } = newStore();
+    store.observed(
+      configMap('a', '1', { annotations, managedFields: [applied(MANAGER, record), ...entries] }),
+    );
+    const { owned } = store.get('shop/a')!;
+    expect(owned.has(MANAGER)).toBe(true);
+    expect(owned.size).toBeLessThanOrEqual(50);
+  });
+
+  it('has as little kept of made up annotations and owners', () => {
+    const { store } = newStore({ keep: keepStatus });
+    const long = 'x'.repeat(250_000);
+    const theirs = {
+      [`${SHARED_HASH_PREFIX}a`]: long,
+      [GENERATED_ANNOTATION]: long,
+      [ADOPT_BY_ANNOTATION]: long,
+    };
+    const owners = Array.from({ length: 10_000 }, (_, n) => ({
+      ...{ apiVersion: 'v1', kind: 'ConfigMap', name: `a${n}`, uid: String(n), controller: n === 9_999 },
+    }));
+    store.observed(
+      configMap('a', '1', { annotations: { ...theirs, ...annotations }, ownerReferences: owners }),
+    );
+    const { object } = store.get('shop/a')!;
+    expect(object.metadata.annotations).toEqual(annotations);
+    expect(object.metadata.ownerReferences).toHaveLength(10);
+    expect(controllerOf(object)?.uid).toBe('9999');
+  });
+
+  it('costs the memory of some marks', () => {
+    const { store } = newStore();
+    store.observed(
+      configMap('a', '1', {
+        annotations,
+        managedFields: [applied('a', { ...record, 'f:data': fields(8_000) })],
+      }),
+    );
+    expect(store.get('shop/a')!.owned.get('a')!.length).toBeLessThan(1_000);
+  });
+
+  it('is not taken from commands where it is left out', () => {
+    const managedFields = [
+      applied(MANAGER, record),
+      ...Array.from({ length: 60 }, () => applied('kubectl', record)),
+    ];
+    const object = configMap('a', '1', { annotations, managedFields });
+    expect(withoutOwners(isLegacy, object, MANAGER)).toBeUndefined();
   });
 });
 

@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process';
-import { expect, test } from 'vitest';
+import type { ChildProcess } from 'node:child_process';
+import { EventEmitter } from 'node:events';
+import { expect, test, vi } from 'vitest';
 import { programEnded } from '../../src/telemetry/program.js';
 
 const shell = (script: string): ReturnType<typeof spawn> =>
@@ -23,9 +25,20 @@ test('a program that hangs is named in a line while it is waited for, and killed
 });
 
 test('a program that goes on giving output is waited for', async () => {
-  const child = shell('for i in 1 2 3 4; do echo $i; sleep 0.2; done; exit 3');
-  const limits = { what: 'it', remedy: 'none', limitMilliseconds: 600 };
-  expect(await programEnded(child, limits)).toEqual({ code: 3, signal: null });
+  vi.useFakeTimers();
+  try {
+    const stdout = new EventEmitter();
+    const child = Object.assign(new EventEmitter(), { stdout }) as unknown as ChildProcess;
+    const ended = programEnded(child, { what: 'it', remedy: 'none', limitMilliseconds: 600 });
+    for (let line = 0; line < 4; line++) {
+      await vi.advanceTimersByTimeAsync(500);
+      stdout.emit('data', 'more');
+    }
+    child.emit('close', 3, null);
+    expect(await ended).toEqual({ code: 3, signal: null });
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test('a program that can not be started fails with the reason', async () => {

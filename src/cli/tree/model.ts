@@ -1,11 +1,11 @@
-import type { Condition, Phase } from '../../contract/conditions.js';
+import type { Phase } from '../../contract/conditions.js';
 import { secretType } from '../../contract/generated.js';
 import type { Kind, OwnedKind } from '../../contract/kind.js';
 import { selectorLabels } from '../../contract/names.js';
 import { controllerOf, isMap, keyOf, refOf } from '../../contract/object.js';
 import type { AnyObject, ObjectRef } from '../../contract/object.js';
 import type { ChildType } from '../../contract/owned-children.js';
-import { childReadiness } from '../../contract/readiness.js';
+import { childReadiness, statusOf } from '../../contract/readiness.js';
 import { groupKind, resourceType } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
 import { ApiError, classify } from '../../engine/api-error.js';
@@ -116,19 +116,11 @@ function objectStatus(object: AnyObject): ObjectStatus {
   return { ...refOf(object), uid, ...(creationTimestamp !== undefined && { created: creationTimestamp }) };
 }
 
-/** Returns the well-formed conditions of a status: that of an author's kind may have any form. */
-function conditionsOf({ status }: AnyObject): Partial<Condition>[] {
-  const conditions = isMap(status) && Array.isArray(status.conditions) ? status.conditions : [];
-  return conditions
-    .filter(isMap)
-    .map((each) => Object.fromEntries(Object.entries(each).filter(([, value]) => typeof value === 'string')));
-}
-
 /** Conditions of the verdict, the strongest first. */
 const WORDS = ['Stalled', 'Ready', 'Reconciling'] as const;
 
 export function verdictOf(cr: AnyObject): Verdict {
-  const conditions = conditionsOf(cr);
+  const conditions = statusOf(cr).conditions;
   const { observedGeneration } = isMap(cr.status) ? cr.status : {};
   const current = typeof observedGeneration === 'number' && observedGeneration === cr.metadata.generation;
   const word = WORDS.find((each) =>
@@ -190,7 +182,7 @@ const FACTS: ReadonlyMap<string, (cr: AnyObject) => Readonly<Record<string, stri
 
 /** Returns the facts of a status beside the verdict: other conditions, and what a kind reports in fields of its own. */
 export function factsOf(cr: AnyObject): Fact[] {
-  const conditions = conditionsOf(cr).flatMap(({ type = '', status = 'Unknown', reason, message }) => {
+  const conditions = statusOf(cr).conditions.flatMap(({ type = '', status = 'Unknown', reason, message }) => {
     const isWarning = WARNINGS.has(type);
     if (KNOWN.has(type) || (isWarning && status !== 'True')) return [];
     const good = (status === 'True') !== isWarning;

@@ -137,8 +137,11 @@ export function upstreamsIn(
   const keptFor = (type: TypeRef): readonly unknown[] =>
     reader.mappedTo(type, name).map((object) => (object as Kept<unknown>).kept);
   const ready = new Map<string, Set<string>>();
-  for (const { service, readyPorts } of withEndpoints ? (keptFor(slices) as readonly KeptSlice[]) : [])
-    ready.set(service, new Set([...(ready.get(service) ?? []), ...readyPorts]));
+  for (const { service, readyPorts } of withEndpoints ? (keptFor(slices) as readonly KeptSlice[]) : []) {
+    const known = ready.get(service) ?? new Set();
+    ready.set(service, known);
+    for (const port of readyPorts) known.add(port);
+  }
   return {
     service: (key) => keptIn(reader, services, key) as KeptService | undefined,
     readyPorts: (key) => ready.get(key) ?? NO_PORTS,
