@@ -281,8 +281,6 @@ export interface ApplyStep {
    * @default - it waits for nothing
    */
   readonly waitsFor?: () => Wait | undefined;
-  /** Specifies whether a hand-over takes the field from its owner, where `owner` controls the object. @default false */
-  readonly force?: boolean;
 }
 
 /** A status to be written, where it differs. */

@@ -10,12 +10,6 @@ export interface HandOver {
    */
   readonly object: AnyObject;
   readonly fieldManager: string;
-  /**
-   * Takes the field from its owner: only for one that has to go, since the API server doesn't accept the children
-   * beside it. What the custom resource doesn't control is never forced.
-   * @default false - where the value has changed meanwhile, it is read and the plan made again
-   */
-  readonly force?: boolean;
 }
 
 /** Returns which fields have to pass to another manager. It must be pure, and return nothing for fields that have passed. */
@@ -32,7 +26,10 @@ const DEFAULT_REPLICAS = 1;
 export interface KeptReplicas {
   /** `spec.replicas`. */
   readonly value?: number;
-  /** Field managers that own it; none for the API server's default, and for the first write through `/scale`. */
+  /**
+   * Field managers that own it, in the order of the record; none for the API server's default, and for the first write
+   * through `/scale`. Later ones are an entry of their own.
+   */
   readonly managers: readonly string[];
 }
 
@@ -53,7 +50,12 @@ export interface HandOverReplicasProps {
 /** The `keep` of a child type whose replicas are handed over; beside others as `{ ...keepReplicas(object), … }`. */
 export function keepReplicas(object: AnyObject): { readonly replicas: KeptReplicas } {
   const { replicas } = (object.spec ?? {}) as { readonly replicas?: number };
-  const managers = managersOf(object, 'f:spec', 'f:replicas');
+  const { managedFields = [] } = object.metadata as {
+    readonly managedFields?: readonly { readonly manager?: string; readonly fieldsV1?: object }[];
+  };
+  const managers = managedFields
+    .filter(({ fieldsV1 }) => valueAt(fieldsV1, ['f:spec', 'f:replicas']) !== undefined)
+    .map(({ manager = '' }) => manager);
   return { replicas: { ...(replicas !== undefined && { value: replicas }), managers } };
 }
 
@@ -84,32 +86,17 @@ export function handOverReplicas({ cr, children, start }: HandOverReplicasProps)
     const isStarting = start === undefined || value === DEFAULT_REPLICAS;
     const replicas = isOwned ? kept.value : isStarting ? start : value;
     if (replicas === undefined) return [];
-    const { metadata, ...type } = identityOf(child);
-    const { resourceVersion } = child.metadata;
-    // With the version, what was written meanwhile isn't undone: there is no owner to conflict with.
-    const versioned = { ...metadata, ...(!isOwned && resourceVersion && { resourceVersion }) };
-    const object = { ...type, metadata: versioned, spec: { replicas } } as AnyObject;
+    const { apiVersion, kind } = child;
+    const { name, namespace, uid, resourceVersion } = child.metadata;
+    const metadata = {
+      name,
+      ...(namespace && { namespace }),
+      // With the UID, what is deleted meanwhile isn't created again.
+      ...(uid && { uid }),
+      // With the version, what was written meanwhile isn't undone: there is no owner to conflict with.
+      ...(!isOwned && resourceVersion && { resourceVersion }),
+    };
+    const object = { apiVersion, kind, metadata, spec: { replicas } };
     return [{ object, fieldManager: replicasFieldManager(cr.kind) }];
   });
-}
-
-/** Returns type, name and UID, so that what is deleted meanwhile isn't created again. */
-export function identityOf({ apiVersion, kind, metadata }: AnyObject): AnyObject {
-  const { name, namespace, uid } = metadata;
-  return { apiVersion, kind, metadata: { name, ...(namespace && { namespace }), ...(uid && { uid }) } };
-}
-
-/**
- * Returns the field managers that own a field, in the order of the record; none for the API server's default. An
- * autoscaler and `kubectl scale` write through `/scale`, which is an entry of its own, and none where the field had no
- * owner before.
- * @param path as in `fieldsV1`: `f:spec`, `f:replicas`
- */
-export function managersOf({ metadata }: AnyObject, ...path: readonly string[]): string[] {
-  const { managedFields = [] } = metadata as {
-    readonly managedFields?: readonly { readonly manager?: string; readonly fieldsV1?: object }[];
-  };
-  return managedFields
-    .filter(({ fieldsV1 }) => valueAt(fieldsV1, path) !== undefined)
-    .map(({ manager = '' }) => manager);
 }

@@ -223,6 +223,16 @@ export class ApiError extends Error {
     return undefined;
   }
 
+  /** Paths, as in `fieldsV1`, of the fields by which alone the object is refused; none if one is in a list, or can't be changed. */
+  get refusedFields(): string[][] {
+    const isObjection = (cause: StatusCause): boolean =>
+      /^FieldValue(?:Forbidden|Invalid)$/.test(cause.reason ?? '') &&
+      !isImmutability(cause) &&
+      !cause.field?.includes('[');
+    if (this.code !== 422 || this.wrongUid || !this.causes.every(isObjection)) return [];
+    return this.causes.map(({ field = '' }) => field.split('.').map((name) => `f:${name}`));
+  }
+
   /** A field isn't in the schema of a version in which something was applied, now or earlier. */
   get fieldNotInSchema(): boolean {
     return (

@@ -26,7 +26,9 @@ import { deleteObject, refresh } from './delete.js';
 import { checkServed } from './installed.js';
 import {
   driftOf,
+  fieldAt,
   isAppliedBy,
+  isDefault,
   isHeld,
   isLegacy,
   itemsBeside,
@@ -427,20 +429,19 @@ export class Applier {
   /**
    * Applies a field under the manager that it passes to, before its present one lets go of it.
    *
-   * **Guarantees.** Nothing is created, and nothing is taken from others unless the step says so and its owner controls
-   * the object. What is remembered of other applies to the same object stays as it is.
+   * **Guarantees.** Nothing is created, and nothing is taken from others. What is remembered of other applies to the same
+   * object stays as it is.
    *
    * @see https://kubernetes.io/docs/reference/using-api/server-side-apply/#transferring-ownership
    * @throws OperatorError with `retry: 'now'` where the value has moved since it was read
    */
   private async handOver(step: ApplyStep, reader: StoreReader): Promise<Change['action']> {
-    const { object, fieldManager, owner } = step;
+    const { object, fieldManager } = step;
     const store = reader.store(object);
     const key = keyOf(object);
     const known = store.get(key)?.object;
     if (!known || known.metadata.deletionTimestamp) return 'skipped';
-    const isOurs = owner !== undefined && controllerOf(known)?.uid === owner.uid;
-    const options = { fieldManager, force: step.force === true && isOurs };
+    const options = { fieldManager, force: false };
     const what = `Hand over fields of ${describeRef(refOf(object))}`;
     try {
       const body = withUid(object, known.metadata.uid);
@@ -556,18 +557,25 @@ export class Applier {
    *
    * - An item that we no longer name is kept by another record, and clashes with the one that we name.
    *   https://github.com/kubernetes/kubernetes/issues/118725
+   * - A default that no manager owns stays beside a one-of that is switched, and is refused there: owned, it goes.
+   *   https://github.com/kubernetes/kubernetes/issues/24198
    * - What we applied in an earlier version of the API has fields that the present version doesn't know.
    *   https://github.com/fluxcd/flux2/issues/5715
    */
   private async repair(step: ApplyStep, error: unknown, reader: StoreReader): Promise<boolean> {
     if (!(error instanceof ApiError)) return false;
-    const { duplicateValue, fieldNotInSchema } = error;
-    if (!duplicateValue && !fieldNotInSchema) return false;
-    const live = await refresh(this.props.api, step.object, reader);
-    if (!live) return false;
+    const { duplicateValue, fieldNotInSchema, refusedFields } = error;
     const { fieldManager, object } = step;
-    if (duplicateValue) {
-      const items = itemsInTheWay(live, object, duplicateValue.field, duplicateValue.value);
+    const beside = refusedFields.every((path) => fieldAt(object, path) === undefined) ? refusedFields : [];
+    if (!duplicateValue && !fieldNotInSchema && beside.length === 0) return false;
+    const live = await refresh(this.props.api, object, reader);
+    if (!live) return false;
+    if (!fieldNotInSchema) {
+      const items = duplicateValue
+        ? itemsInTheWay(live, object, duplicateValue.field, duplicateValue.value)
+        : beside.every((path) => isDefault(live, path))
+          ? beside
+          : [];
       if (items.length === 0) return false;
       await this.writeManagedFields(step, live, withItemsTaken(live, fieldManager, items), reader);
       return true;

@@ -807,6 +807,12 @@ export function itemsBeside(live: AnyObject, intent: AnyObject): FieldPath[] {
   );
 }
 
+/** Reports whether an object has a field that no manager owns: the API server has filled it in. */
+export function isDefault(object: AnyObject, path: FieldPath): boolean {
+  const isOwned = managedFieldsOf(object).some(({ fieldsV1 = {} }) => touches(fieldsV1, path));
+  return !isOwned && fieldAt(object, path) !== undefined;
+}
+
 function besideIn(sets: readonly FieldsV1[], intent: unknown): FieldPath[] {
   return [...new Set(sets.flatMap(Object.keys))].flatMap((segment) => {
     if (segment === 'f:metadata' || segment === '.' || segment.startsWith('v:')) return [];

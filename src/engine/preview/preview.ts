@@ -293,8 +293,7 @@ type Map_ = Readonly<Record<string, unknown>>;
 /** A field that passes to another manager, and what it comes to. */
 interface Handed {
   readonly path: Path;
-  /** @default - no writer names it any more, so it goes */
-  readonly value?: unknown;
+  readonly value: unknown;
 }
 
 /**
@@ -322,11 +321,7 @@ export class HandedOver {
 
   /** Returns an object as it is once everything has been handed over. */
   laidOver(object: AnyObject): AnyObject {
-    return this.of(object).reduce(
-      (left, { path, value }) =>
-        value === undefined ? withoutPath(left, path) : withPath(left, path, value),
-      object,
-    );
+    return this.of(object).reduce((left, { path, value }) => withPath(left, path, value), object);
   }
 
   private of(object: AnyObject): readonly Handed[] {
@@ -334,18 +329,16 @@ export class HandedOver {
   }
 }
 
-/** Returns the fields; the last apply decides their values, else the last step that hands over. */
+/** Returns the fields; the apply that follows decides their values, else the step that hands over. */
 function handedIn(steps: readonly ApplyStep[]): Handed[] {
-  const handing = steps.filter(({ handOver }) => handOver);
-  const last = [...new Map(handing.map((step) => [step.fieldManager, step])).values()];
-  const final = [...steps.filter(({ handOver }) => !handOver), ...last].map(({ object }) => object);
-  const paths = new Map(
-    handing.flatMap(({ object }) => leaves(object)).map((path) => [path.join('\0'), path]),
+  const applied = steps.flatMap(({ object, handOver }) => (handOver ? [] : object));
+  const handing = steps.flatMap(({ object, handOver }) => (handOver ? object : []));
+  return handing.flatMap((from) =>
+    leaves(from).map((path) => {
+      const values = [...applied, from].map((object) => valueAt(object, path));
+      return { path, value: values.find((value) => value !== undefined) };
+    }),
   );
-  return [...paths.values()].map((path) => {
-    const value = final.map((object) => valueAt(object, path)).find((found) => found !== undefined);
-    return { path, ...(value !== undefined && { value }) };
-  });
 }
 
 /** Returns the paths of all values but the identity. */

@@ -14,7 +14,6 @@ import type { CustomResourceProps } from '../../contract/kind.js';
 import type { Wire } from '../../contract/kubernetes-types.js';
 import { childLabels, selectorLabels } from '../../contract/names.js';
 import { given } from '../common.js';
-import { strategyOf } from './hand-over.js';
 import { checkPolicy } from './policy.js';
 import { DEFAULT_PROTOCOL, serviceType, type AppServiceSpec, type FileMount, type Route } from './spec.js';
 
@@ -80,14 +79,13 @@ function checkName(name: string): void {
 }
 
 /**
- * While there is an autoscaler, `replicas` is its field and isn't rendered: each apply of it would take it back. How it
- * changes hands without a dip is in `hand-over.ts`.
+ * While there is an autoscaler, `replicas` is its field and isn't rendered: each apply of it would take it back.
+ * `handOverReplicas` has it pass without a dip.
  */
 function deploymentSpec(app: Identity, spec: AppServiceSpec): Wire<V1DeploymentSpec> {
   return {
     ...(!spec.autoscaling && { replicas: spec.size }),
-    ...(spec.strategy && { strategy: strategyOf(spec.strategy) }),
-    ...given(spec, 'minReadySeconds', 'progressDeadlineSeconds'),
+    ...given(spec, 'strategy', 'minReadySeconds', 'progressDeadlineSeconds'),
     selector: { matchLabels: app.selector },
     template: { metadata: { labels: app.labels }, spec: podSpec(app, spec) },
   };

@@ -1,9 +1,9 @@
 import { loadCrd, storedVersion } from '../../contract/crd.js';
 import { defineKind } from '../../contract/define-kind.js';
 import { ENDING } from '../../contract/deterministic.js';
+import { handOverReplicas } from '../../contract/hand-over.js';
 import type { OwnedKind } from '../../contract/kind.js';
 import { AppService } from './construct.js';
-import { handOver } from './hand-over.js';
 import { podsOf } from '../../contract/pods.js';
 import { policySchema } from './policy.js';
 import type { AppServiceSpec, AppServiceStatus } from './spec.js';
@@ -33,7 +33,8 @@ export function defineAppService(file: URL): OwnedKind {
       { apiVersion: 'gateway.networking.k8s.io/v1', kind: 'HTTPRoute', optional: true, keep: keepRoute },
     ],
     related: [podsOf({ apiVersion: `${crd.spec.group}/v1`, kind: 'AppService' })],
-    handOver,
+    handOver: ({ cr, children }) =>
+      cr.spec.autoscaling ? handOverReplicas({ cr, children, start: cr.spec.size }) : [],
     policySchema: policySchema(Object.keys(properties)),
     status: appServiceStatus,
   });

@@ -7,7 +7,6 @@ import type { AnyObject, CustomResource } from '../../contract/object.js';
 import { pausedRollout } from '../../contract/readiness.js';
 import type { Failure, StatusInput, StatusReport } from '../../contract/status.js';
 import { condition, given } from '../common.js';
-import { keepStrategy } from './hand-over.js';
 import { isPodOf, MAX_TROUBLES, worstFirst, type KeptPod, type PodTrouble } from '../../contract/pods.js';
 import { DEFAULT_PROTOCOL } from './spec.js';
 import type { AppServiceSpec, AppServiceStatus, FileMount, Route, RouteParent } from './spec.js';
@@ -326,7 +325,6 @@ export function keepDeployment(object: AnyObject): Readonly<Record<string, unkno
   return {
     ...keepReplicas(object),
     spec: { template: { spec: { containers: own.map((container) => given(container, 'name', 'image')) } } },
-    strategy: keepStrategy(object),
   };
 }
 

@@ -56,6 +56,7 @@ export function bundleKind({ upgraded = false } = {}) {
       ...(upgraded ? [] : [secret]),
       { apiVersion: 'v1', kind: 'Service', recreate: true },
       { apiVersion: 'apps/v1', kind: 'Deployment' },
+      { apiVersion: 'apps/v1', kind: 'StatefulSet' },
       { apiVersion: 'batch/v1', kind: 'Job', recreate: true },
     ],
     formerChildren: upgraded ? [secret] : [],
