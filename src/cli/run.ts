@@ -13,7 +13,7 @@ import { controllerRender } from '../synth/render.js';
 import { certificateIn, selfSignedCertificate } from '../telemetry/certificate.js';
 import { checkedPath, eventLoopCheck } from '../telemetry/checks.js';
 import type { Check } from '../telemetry/checks.js';
-import { serveHttp } from '../telemetry/http.js';
+import { onceASecond, serveHttp } from '../telemetry/http.js';
 import type { HttpServer, ServeOptions } from '../telemetry/http.js';
 import { createLogger, debugOnSignal } from '../telemetry/logger.js';
 import type { LogFormat, Logger, LogLevel } from '../telemetry/logger.js';
@@ -187,7 +187,7 @@ async function startServers(options: RunOptions, served: Served): Promise<HttpSe
   if (metricsBindAddress !== '0') {
     observeProcess(metrics);
     const { contentType } = metrics.registry;
-    const scrape = async () => ({ status: 200, body: await metrics.scrape(), contentType });
+    const scrape = onceASecond(async () => ({ status: 200, body: await metrics.scrape(), contentType }));
     const address = [metricsBindAddress, '--metrics-bind-address'] as const;
     servers.push(await serveHttp(...address, { '/metrics': scrape }, metricsSecurity(options, served)));
   }

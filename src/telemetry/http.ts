@@ -2,6 +2,8 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { Server, ServerOptions } from 'node:https';
+import type { Socket } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import { OperatorError } from '../contract/error.js';
 import type { ServingCertificate } from './certificate.js';
 
@@ -14,6 +16,60 @@ export interface Answer {
 
 /** Answers by path. */
 export type Routes = Readonly<Record<string, (query: URLSearchParams) => Answer | Promise<Answer>>>;
+
+/** Returns a function that gives one answer to all who ask within a second. */
+export function onceASecond(
+  make: () => Promise<Answer>,
+  now = () => performance.now(),
+): () => Promise<Answer> {
+  let last = { at: -Infinity, answer: undefined as Promise<Answer> | undefined };
+  return () => {
+    const { at, answer = make() } = now() - last.at < 1_000 ? last : { at: now() };
+    last = { at, answer };
+    return answer;
+  };
+}
+
+/** Limits of one client, by its address; a scraper and the kubelet take a hundredth of them. */
+const CLIENT = { connections: 16, turnMilliseconds: 20, burst: 50 };
+/** Number of clients from which on those that have no connection are forgotten. */
+const MAX_CLIENTS = 1_000;
+
+/** Shares the time of the process among clients: one that reaches a port must not keep it from its work. */
+export class Clients {
+  private readonly known = new Map<string, { connections: number; turn: number }>();
+
+  constructor(private readonly now = () => performance.now()) {}
+
+  /** Takes a turn. @returns the time until it comes, in milliseconds */
+  turnOf(address: string): number {
+    const [client, now] = [this.client(address), this.now()];
+    const earliest = now - CLIENT.burst * CLIENT.turnMilliseconds;
+    client.turn = Math.max(client.turn, earliest) + CLIENT.turnMilliseconds;
+    return Math.max(0, client.turn - now);
+  }
+
+  /** Takes a turn for a connection; reports whether there is one for it. */
+  connect(address: string): boolean {
+    const client = this.client(address);
+    if (client.connections >= CLIENT.connections || client.turn > this.now()) return false;
+    this.turnOf(address);
+    client.connections++;
+    return true;
+  }
+
+  disconnected(address: string): void {
+    this.client(address).connections--;
+  }
+
+  private client(address: string): { connections: number; turn: number } {
+    if (this.known.size > MAX_CLIENTS)
+      for (const [other, { connections }] of this.known) if (connections === 0) this.known.delete(other);
+    const client = this.known.get(address) ?? { connections: 0, turn: 0 };
+    this.known.set(address, client);
+    return client;
+  }
+}
 
 export interface HttpServer {
   /** The port that is listened on; differs from the one asked for only if that was 0. */
@@ -62,14 +118,26 @@ export async function serveHttp(
     keepAliveTimeout: 65_000,
     maxHeaderSize: 8_192,
   };
+  const clients = new Clients();
   const respond = (request: IncomingMessage, response: ServerResponse): void => {
-    answer(routes, refusal, request, response).catch(() => {
+    const wait = clients.turnOf(request.socket.remoteAddress ?? '');
+    const turn = wait > 0 ? setTimeout(wait, undefined, { ref: false }) : Promise.resolve();
+    const answered = turn.then(() => answer(routes, refusal, request, response));
+    answered.catch(() => {
       // The reason is for the log of the process alone.
       response.writeHead(500).end('Internal error\n');
     });
   };
   const server = certificate ? secureServer(limits, certificate, respond) : createServer(limits, respond);
   server.setTimeout(timeoutMilliseconds);
+  // Before a handshake begins.
+  server.prependListener('connection', (socket: Socket) => {
+    const { remoteAddress = '' } = socket;
+    if (!clients.connect(remoteAddress)) return void socket.destroy();
+    socket.once('close', () => {
+      clients.disconnected(remoteAddress);
+    });
+  });
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause) => {
       const message = `${flag} ${address} can't be listened on: ${cause.message}; choose another address, or 0 to turn it off`;

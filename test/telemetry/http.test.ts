@@ -10,7 +10,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { OperatorError } from '../../src/contract/error.js';
 import { certificateIn, selfSignedCertificate } from '../../src/telemetry/certificate.js';
 import type { KeyPair, ServingCertificate } from '../../src/telemetry/certificate.js';
-import { serveHttp } from '../../src/telemetry/http.js';
+import { Clients, onceASecond, serveHttp } from '../../src/telemetry/http.js';
 import type { HttpServer, Routes } from '../../src/telemetry/http.js';
 import { recordingLogger } from '../engine/support/builders.js';
 import type { LogLine } from '../engine/support/builders.js';
@@ -95,6 +95,54 @@ describe('serveHttp', () => {
     const headers = { authorization: 'Bearer a' };
     const response = await fetch(`http://127.0.0.1:${server.port}/metrics?a`, { headers });
     expect([response.status, await response.text()]).toEqual([403, 'Bearer a /metrics\n']);
+  });
+});
+
+describe('Clients', () => {
+  it('have turns of their own, fifty at once, and fifty a second', () => {
+    let now = 10_000;
+    const clients = new Clients(() => now);
+    const waits = (count: number) => Array.from({ length: count }, () => clients.turnOf('a'));
+    expect(waits(51)).toEqual([...Array<number>(50).fill(0), 20]);
+    expect(clients.connect('a')).toBe(false);
+    expect(clients.turnOf('b')).toBe(0);
+    now += 1_020;
+    expect(waits(50).at(-1)).toBe(0);
+  });
+
+  it('have sixteen connections each', async () => {
+    const { port } = await serve();
+    const sockets = Array.from({ length: 20 }, () => connect(port, '127.0.0.1'));
+    const ends = sockets.map((socket) =>
+      once(
+        socket.resume().on('error', () => undefined),
+        'close',
+      ),
+    );
+    onTestFinished(() => {
+      for (const socket of sockets) socket.destroy();
+    });
+    await Promise.all(ends.slice(16));
+    expect(sockets.slice(0, 16).every(({ destroyed }) => !destroyed)).toBe(true);
+    sockets[0]!.destroy();
+    await ends[0];
+  });
+
+  it('are forgotten by the thousand', () => {
+    const clients = new Clients();
+    for (let n = 0; n < 5_000; n++) clients.turnOf(String(n));
+    expect((clients as unknown as { known: Map<string, unknown> }).known.size).toBeLessThan(1_100);
+  });
+
+  it('that ask within a second get one answer', async () => {
+    let [made, now] = [0, 0];
+    const ask = onceASecond(
+      () => Promise.resolve({ status: 200, body: String(++made) }),
+      () => now,
+    );
+    expect(await Promise.all([ask(), ask()])).toMatchObject([{ body: '1' }, { body: '1' }]);
+    now = 1_000;
+    expect(await ask()).toMatchObject({ body: '2' });
   });
 });
 
