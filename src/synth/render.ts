@@ -27,7 +27,7 @@ import type { ResourceType } from '../contract/resource.js';
  *
  * **Errors.** `InvalidAnnotation`. An OperatorError that the construct throws comes through as it is. Others: `RenderFailed`, also of a construct
  * that is stopped since it has taken 5 s,
- * `UndeclaredChild`, `DuplicateChild`, `NameTooLong`, `ForeignNamespace`, `NotDeterministic`.
+ * `UndeclaredChild`, `DuplicateChild`, `InvalidName`, `NameTooLong`, `ForeignNamespace`, `NotDeterministic`.
  */
 export const render: Render = (kind, cr, inputs) => {
   if (cr.metadata.annotations) controlOf(cr.metadata.annotations);
@@ -377,6 +377,11 @@ function checkChildren(kind: RenderedKind, cr: CustomResource, objects: readonly
     const { namespace: _, ...metadata } = object.metadata;
     const child: AnyObject = type.namespaced || !object.metadata.namespace ? object : { ...object, metadata };
     const what = `${owner} renders ${describeRef(refOf(child))}`;
+    if (/^\.{1,2}$|[/%]/.test(child.metadata.name))
+      throw refusal(
+        'InvalidName',
+        `${what}, whose name is "." or "..", or has "/" or "%"; let the CRD refuse it where it comes from the spec`,
+      );
     checkLengths(what, cr.metadata.name, child);
     const id = objectId(child);
     if (ids.has(id)) throw refusal('DuplicateChild', `${what} twice; give the objects different names`);

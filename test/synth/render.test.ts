@@ -313,6 +313,11 @@ const REFUSALS: [what: string, build: Build, expected: string][] = [
     (scope) => configMap(scope, 'a', { metadata: { name: 'a', labels: { 'demo.io/long': 'y'.repeat(64) } } }),
     'NameTooLong: Widget shop/web renders ConfigMap shop/a, whose label demo.io/long has 64 characters, of which a label may have 63',
   ],
+  ...['a/../../secrets/x', 'web/status', 'a%2fb', '.', '..'].map((name): (typeof REFUSALS)[number] => [
+    `the name ${name}`,
+    (scope) => configMap(scope, 'a', { metadata: { name } }),
+    `InvalidName: Widget shop/web renders ConfigMap shop/${name}, whose name`,
+  ]),
   [
     'an object without a name',
     (scope) => {
