@@ -86,7 +86,7 @@ export function dateConditions(
     const kept = isKept ? before.lastTransitionTime : undefined;
     return {
       ...condition,
-      message: condition.message.slice(0, MESSAGE_LIMIT),
+      message: condition.message.slice(0, MESSAGE_LIMIT).toWellFormed(),
       lastTransitionTime: kept ?? rfc3339Seconds(now),
       ...(observedGeneration !== undefined && { observedGeneration }),
     };

@@ -49,7 +49,7 @@ export class OperatorError extends Error {
     const { message } = props;
     const isLong = message.length > MAX_MESSAGE;
     super(
-      isLong ? `${message.slice(0, MAX_MESSAGE)}... (${message.length} characters)` : message,
+      isLong ? `${message.slice(0, MAX_MESSAGE).toWellFormed()}... (${message.length} characters)` : message,
       props.cause === undefined ? undefined : { cause: props.cause },
     );
     this.name = 'OperatorError';

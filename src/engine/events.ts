@@ -290,7 +290,7 @@ export class EventRecorder {
       type: event.type,
       reason: event.reason.slice(0, WORD_LIMIT),
       action: event.action.slice(0, WORD_LIMIT),
-      note: cutToBytes(event.note, NOTE_LIMIT_BYTES),
+      note: cutToBytes(event.note.toWellFormed(), NOTE_LIMIT_BYTES),
       ...(series.count > 1 && { series: seriesOf(series) }),
     };
   }

@@ -46,4 +46,12 @@ describe('dateConditions', () => {
     const before = { ...READY, status: 'False', lastTransitionTime: '2020-01-01T00:00:00Z' } as const;
     expect(dateConditions([READY], [before], NOW, 1)[0]?.lastTransitionTime).toBe('2026-01-02T03:04:05Z');
   });
+
+  // The API server refuses a status with half a surrogate pair.
+  it.each([`a${'😀'.repeat(20_000)}`, `${'a😀'.slice(0, 2)}...`])(
+    'leaves no half of a character: %.3s',
+    (message) => {
+      expect(dateConditions([{ ...READY, message }], [], NOW, 1)[0]?.message.isWellFormed()).toBe(true);
+    },
+  );
 });

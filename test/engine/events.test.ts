@@ -81,6 +81,8 @@ describe('an event', () => {
   it('has its note cut so that the server takes it, whatever its script', async () => {
     await tell({ note: '端口已被占用'.repeat(200) });
     expect(Buffer.byteLength(bodies()[0]?.note ?? '')).toBeLessThanOrEqual(1024);
+    await tell({ note: `${'a😀'.slice(0, 2)}...` });
+    expect(bodies()[1]?.note.isWellFormed()).toBe(true);
   });
 });
 
