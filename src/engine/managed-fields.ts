@@ -807,10 +807,10 @@ export function itemsBeside(live: AnyObject, intent: AnyObject): FieldPath[] {
   );
 }
 
-/** Reports whether an object has a field that no manager owns: the API server has filled it in. */
+/** Reports whether an object has a field that no manager owns, or a legacy one alone: a default, or the leftover of a command. */
 export function isDefault(object: AnyObject, path: FieldPath): boolean {
-  const isOwned = managedFieldsOf(object).some(({ fieldsV1 = {} }) => touches(fieldsV1, path));
-  return !isOwned && fieldAt(object, path) !== undefined;
+  const owners = managedFieldsOf(object).filter(({ fieldsV1 = {} }) => touches(fieldsV1, path));
+  return owners.every(isLegacy) && fieldAt(object, path) !== undefined;
 }
 
 function besideIn(sets: readonly FieldsV1[], intent: unknown): FieldPath[] {

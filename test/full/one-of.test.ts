@@ -104,14 +104,14 @@ test('an AppService is switched to Recreate, and back to a rolling update', asyn
   ).toEqual(['appservice-controller']);
 });
 
-test('values of another field manager stay, and the switch waits until they are released', async () => {
+test('values of another field manager stay, and the switch waits until they are released; those of a command go', async () => {
   await bundles.create('held', { objects: [workload('Deployment')] });
   await bundles.ready('held');
   const rollingUpdate = { maxSurge: 1, maxUnavailable: 0 };
   const { apiVersion, kind } = deployments;
   const metadata = { name: 'web', namespace: bundles.namespace };
-  const tune = (spec?: object): Promise<AnyObject> =>
-    cluster.apply(deployments, { apiVersion, kind, metadata, ...(spec && { spec }) }, 'tuner');
+  const tune = (spec?: object, manager = 'tuner'): Promise<AnyObject> =>
+    cluster.apply(deployments, { apiVersion, kind, metadata, ...(spec && { spec }) }, manager);
   await tune({ strategy: { rollingUpdate } });
 
   await bundles.edit('held', { objects: [workload('Deployment', RECREATE)] });
@@ -120,6 +120,13 @@ test('values of another field manager stay, and the switch waits until they are 
   expect(await strategyOf(bundles, 'web')).toEqual({ type: 'RollingUpdate', rollingUpdate });
 
   await tune();
+  await bundles.ready('held');
+  expect(await strategyOf(bundles, 'web')).toEqual({ type: 'Recreate' });
+
+  await bundles.edit('held', { objects: [workload('Deployment')] });
+  await bundles.ready('held');
+  await tune({ strategy: { rollingUpdate } }, 'kubectl-edit');
+  await bundles.edit('held', { objects: [workload('Deployment', RECREATE)] });
   await bundles.ready('held');
   expect(await strategyOf(bundles, 'web')).toEqual({ type: 'Recreate' });
   await bundles.delete('held');
