@@ -200,7 +200,7 @@ export class Refusals {
     this.refusals.delete(id);
   }
 
-  /** An object has given up these claims: whatever was refused for want of one is sent again. */
+  /** An object has given up these claims: what was refused because one was taken is sent again. */
   release(claims: readonly string[]): void {
     const now = this.clock.monotonic();
     for (const [claim, at] of this.released) {

@@ -98,7 +98,7 @@ export class EventRecorder {
   private draining: Promise<void> | undefined;
   /** Times in a row without an answer. */
   private unanswered = 0;
-  /** Events are being dropped for want of room; logged once, until there is room again. */
+  /** Whether events are being dropped, since the queue is full; logged once, until there is room again. */
   private overloaded = false;
 
   constructor(private readonly props: EventRecorderProps) {}

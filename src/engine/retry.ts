@@ -130,7 +130,7 @@ export const WATCH = {
   silence: 75_000,
   /** Silence that replacing the watch hasn't ended: the process is reported as unhealthy. */
   unhealthySilence: 300_000,
-  /** A server fills its cache of a type in seconds; refusals of watches for want of it are reported after so many, half a minute. */
+  /** A server fills its cache of a type in seconds; refusals of watches meanwhile are reported after this many, half a minute. */
   initializingTries: 10,
   /** A watch that ends sooner than this without an event has failed. */
   short: 1_000,

@@ -49,7 +49,7 @@ export interface RunnerProps {
  * Runs one controller: from a change in a store to the key, through the queue, to the plan carried out.
  *
  * **Guarantees.** A key is never in work twice. One whose reconcile was given up counts as in work until its last
- * request has been answered, or has failed for want of an answer, so no two requests for it are ever under way; its
+ * request has been answered, or has failed without one, so no two requests for it are ever under way; its
  * worker goes on with other keys. Nothing that a kind throws, nor a bug in here, ends a worker or loses a key.
  *
  * **Caveats.** A step that has begun is finished, however many requests it takes: the fence, and not the runner, keeps

@@ -248,7 +248,7 @@ describe('without an operator, a custom resource is', () => {
     const server = serverOf(deployment(1));
     server.refused.set('deployments', failure(403, 'Forbidden', 'not you'));
     expect((await waited(server, 1000)).outcome()).toBe(
-      "AppService shop/web isn't ready\n  Not seen, for want of the right to list them: deployments",
+      "AppService shop/web isn't ready\n  Not shown, since the right to list them is missing: deployments",
     );
   });
 

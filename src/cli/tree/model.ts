@@ -574,7 +574,7 @@ function missedNotes(all: readonly Missed[]): string[] {
   const plurals = [...new Set(forbidden)].sort().join(', ');
   const others = all.filter(({ error }) => error.code !== 403);
   return [
-    ...(plurals === '' ? [] : [`Not seen, for want of the right to list them: ${plurals}`]),
+    ...(plurals === '' ? [] : [`Not shown, since the right to list them is missing: ${plurals}`]),
     ...new Set(others.map(({ error }) => `Not seen: ${error.message}`)),
   ];
 }

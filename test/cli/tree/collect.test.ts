@@ -132,7 +132,7 @@ describe('what is refused', () => {
     const { api } = apiOf([app('web'), deployment('web')], refusing(['services', 'pods', 'events']));
     const { resources } = await collect({ targets: one, namespace: 'shop' }, lister(api), now);
     expect(resources[0]!.notes).toEqual([
-      'Not seen, for want of the right to list them: events, pods, services',
+      'Not shown, since the right to list them is missing: events, pods, services',
     ]);
     expect(resources[0]!.children).toHaveLength(1);
   });
@@ -142,7 +142,7 @@ describe('what is refused', () => {
     const targets = [{ kind: appService }, { kind: jobWatcher }];
     const { notes, resources } = await collect({ targets, namespace: 'shop' }, lister(api), now);
     expect(resources).toHaveLength(1);
-    expect(notes[0]).toBe('Not seen, for want of the right to list them: jobwatchers');
+    expect(notes[0]).toBe('Not shown, since the right to list them is missing: jobwatchers');
     const alone = { targets: [{ kind: jobWatcher }], namespace: 'shop' };
     await expect(look(alone, lister(api))).rejects.toMatchObject({ reason: 'Forbidden' });
   });

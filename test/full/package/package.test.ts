@@ -382,7 +382,7 @@ async function ended(args: readonly string[], server = 'http://127.0.0.1:1', env
 
 describe('options', () => {
   test.each(Object.keys(ARGUMENTS))(
-    'every option of %s does what it says, or ends for want of a cluster',
+    'every option of %s does what it says, or ends where there is no cluster',
     async (name) => {
       const { options } = program().commands.find((each) => each.name() === name)!;
       // With the others dev starts a control plane; see test/full/dev.test.ts.
