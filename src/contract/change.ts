@@ -49,6 +49,8 @@ export interface Change {
   readonly drift?: Drift;
   /** The same drift was reported before. @default false */
   readonly isKnown?: boolean;
+  /** Names of the values that were generated. @default - none */
+  readonly made?: readonly string[];
   /** Fields that a shared object was applied without, since others own them. @default - nothing */
   readonly conflicts?: readonly FieldConflict[];
   /**

@@ -183,16 +183,13 @@ export class KindGenerated {
 
   /** Returns the event that says what was made, without the values. */
   eventOf(cr: CustomResource, known: AnyObject | undefined, changes: ChangeSet): EventProps | undefined {
-    const [{ action } = { action: 'skipped' }] = changes;
-    if (action !== 'created' && action !== 'configured') return undefined;
-    const { secretName } = this.propsOf(cr);
-    const { keys = [] } = (known ?? {}) as Partial<KeptSecret>;
-    const all = Object.keys(this.values);
-    const lacking = all.filter((key) => action === 'created' || !keys.includes(key));
-    const note =
-      lacking.length > 0
-        ? `Secret ${secretName}: made new values of ${lacking.join(', ')}`
-        : `Secret ${secretName}: replaced all values, for ${ROTATE_ANNOTATION}=${cr.metadata.annotations?.[ROTATE_ANNOTATION] ?? ''}`;
+    const made = changes.flatMap((change) => change.made ?? []);
+    if (made.length === 0) return undefined;
+    const isRotation = known && isGenerated(known) && !isFollowed(cr, known);
+    const what = isRotation
+      ? `replaced all values, for ${askedOf(cr) ?? ''}`
+      : `made new values of ${made.join(', ')}`;
+    const note = `Secret ${this.propsOf(cr).secretName}: ${what}`;
     return { type: 'Normal', reason: 'ValuesGenerated', action: 'Generate', note };
   }
 }

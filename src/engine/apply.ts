@@ -119,7 +119,7 @@ export class Applier {
       checkServed(step.object, reader);
       if (step.handOver) return { ref, action: await this.handOver(step, reader) };
       const task = taskOf(step, reader);
-      if (step.generate) return { ref, action: await this.generate(task, step.generate) };
+      if (step.generate) return { ref, ...(await this.generate(task, step.generate)) };
       return { ref, ...(await (step.owner ? this.ensure(task) : this.ensureShared(task))) };
     } catch (error) {
       return { ref, action: 'failed', error: classify(error, `Apply ${describeRef(ref)}`) };
@@ -464,7 +464,7 @@ export class Applier {
    * **Guarantees.** A value that was stored is replaced by a rotation alone, once, whatever answer is lost and however late
    * the cache is: a Secret is created only where there is none, and changed only as it was read for that.
    */
-  private async generate(task: Task, values: GeneratedValues): Promise<Change['action']> {
+  private async generate(task: Task, values: GeneratedValues): Promise<StepOutcome> {
     const { step, reader, store, key, intent } = task;
     const { api, metrics } = this.props;
     const { controller } = reader;
@@ -473,6 +473,7 @@ export class Applier {
     if (known && step.owner) known = await this.ownership.collect(task, known, step.owner);
     const refusal = this.refusals.find(applyId(task), refusedOf(task, known));
     if (refusal) throw refusal;
+    this.fights.checkPause(fightId(task), task.hash);
     const write = async (
       send: () => Promise<AnyObject>,
       outcome: 'created' | 'changed',
@@ -484,12 +485,12 @@ export class Applier {
     const by = { fieldManager: step.fieldManager };
     try {
       if (!known) {
-        this.fights.checkPause(fightId(task), task.hash);
+        const made = Object.keys(values);
         if (step.owner) await this.ownership.checkOwner(task, step.owner);
-        const object = { ...intent, data: this.made(Object.keys(values), values) };
+        const object = { ...intent, data: this.made(made, values) };
         await write(async () => api.create(type, object, by), 'created');
         this.fights.wasCreated(fightId(task), step.object, task.hash);
-        return 'created';
+        return { action: 'created', made };
       }
     } catch (error) {
       if (!(error instanceof ApiError) || !error.alreadyExists) throw this.judgedValues(task, known, error);
@@ -499,7 +500,7 @@ export class Applier {
     if (step.owner && !isOrphan(live, step)) checkOwnership(live, step.owner);
     checkNotTerminating(live);
     const body = lacking(live, task, values);
-    if (!body) return 'unchanged';
+    if (!body) return { action: 'unchanged' };
     try {
       const data = this.made(body.names, values);
       const stored = await write(
@@ -507,7 +508,9 @@ export class Applier {
         'changed',
       );
       if (lacking(stored, task, values)) throw notKept(stored);
-      return 'configured';
+      const { drift, names: made } = body;
+      if (drift) this.fights.corrected(fightId(task), step.object, drift, task.hash);
+      return { action: 'configured', made };
     } catch (error) {
       if (!(error instanceof ApiError) || (!error.conflict && !error.objectIsGone))
         throw this.judgedValues(task, store.get(key), error);
@@ -629,7 +632,7 @@ function lacking(
   live: AnyObject,
   { step, intent }: Task,
   values: GeneratedValues,
-): { readonly names: readonly string[]; readonly patch: object } | undefined {
+): { readonly names: readonly string[]; readonly patch: object; readonly drift?: Drift } | undefined {
   const { apiVersion, kind, metadata } = live;
   const { namespace, name, uid, resourceVersion, labels = {}, ownerReferences = [] } = metadata;
   const [was, wanted] = [live, intent].map((object) => object.metadata.annotations?.[GENERATED_ANNOTATION]);
@@ -640,7 +643,13 @@ function lacking(
   const isOwned = controllerOf(live)?.uid === step.owner?.uid;
   const wantedLabels = Object.entries(intent.metadata.labels ?? {});
   const isLabelled = wantedLabels.every(([label, text]) => labels[label] === text);
-  if (names.length === 0 && isOwned && isLabelled && was !== undefined) return undefined;
+  const fields = [
+    ...names.map((name) => `.data.${name}`),
+    ...(isOwned ? [] : ['.metadata.ownerReferences']),
+    ...(isLabelled ? [] : ['.metadata.labels']),
+    ...(was === undefined ? [`.metadata.annotations.${GENERATED_ANNOTATION}`] : []),
+  ];
+  if (fields.length === 0) return undefined;
   const owners = [...ownerReferences, ...(isOwned || !step.owner ? [] : [step.owner])];
   const annotations = {
     ...intent.metadata.annotations,
@@ -650,7 +659,8 @@ function lacking(
   const changes = { labels: intent.metadata.labels, annotations, ownerReferences: owners };
   // Refused with a conflict where it has changed since.
   const identity = { namespace, name, uid, resourceVersion };
-  return { names, patch: { apiVersion, kind, metadata: { ...identity, ...changes } } };
+  const patch = { apiVersion, kind, metadata: { ...identity, ...changes } };
+  return { names, patch, ...(!isRotation && { drift: { managers: [], fields } }) };
 }
 
 /**

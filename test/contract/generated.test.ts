@@ -67,8 +67,12 @@ function planned(resource: CustomResource, secret?: AnyObject, more: Partial<Own
   };
 }
 
-const done = (action: 'created' | 'configured' | 'unchanged'): ChangeSet => [
-  { ref: { apiVersion: 'v1', kind: 'Secret', namespace: 'shop', name: 'web-widget-generated' }, action },
+const done = (action: 'created' | 'configured' | 'unchanged', made: readonly string[] = []): ChangeSet => [
+  {
+    ref: { apiVersion: 'v1', kind: 'Secret', namespace: 'shop', name: 'web-widget-generated' },
+    action,
+    made,
+  },
 ];
 
 describe('generated values', () => {
@@ -148,7 +152,7 @@ describe('generated values', () => {
     const made = (data: object) => planned(cr(), live('', data), { generated: ofKind }).plan;
     const again = made({ password: '', key: 'b' });
     expect(again.apply).toMatchObject([{ generate: { password: {}, key: {} } }]);
-    expect(again.events.flatMap(({ event }) => event(done('configured'))?.note ?? [])).toEqual([
+    expect(again.events.flatMap(({ event }) => event(done('configured', ['password']))?.note ?? [])).toEqual([
       'Secret web-widget-generated: made new values of password',
     ]);
     expect(made({ password: 'a', key: '' }).error).toMatchObject({ reason: 'EmptyValue' });
@@ -190,19 +194,22 @@ describe('generated values', () => {
   });
 
   it('are announced by what was made', () => {
-    const note = (secret?: AnyObject, annotations = {}, action: 'created' | 'configured' = 'configured') => {
+    const note = (secret: AnyObject | undefined, made: string[], annotations = {}) => {
       const { plan } = planned(cr(annotations), secret);
-      return plan.events.flatMap(({ event }) => event(done(action))?.note ?? []);
+      return plan.events.flatMap(({ event }) => event(done('configured', made))?.note ?? []);
     };
-    expect(note(undefined, {}, 'created')).toEqual([
+    expect(note(undefined, ['password', 'key'])).toEqual([
       'Secret web-widget-generated: made new values of password, key',
     ]);
-    expect(note(live('', { key: 'aw==' }))).toEqual([
+    expect(note(live('', { key: 'aw==' }), ['password'])).toEqual([
       'Secret web-widget-generated: made new values of password',
     ]);
-    expect(note(live(), rotate('2'))).toEqual([
+    expect(note(live(), ['password', 'key'], rotate('2'))).toEqual([
       'Secret web-widget-generated: replaced all values, for reconstruct.kosmos.io/rotate=2',
     ]);
+    // Another writer has taken off a label, so the Secret isn't seen, or the owner.
+    for (const secret of [undefined, live('', undefined, { ownerReferences: [] })])
+      expect(note(secret, [])).toEqual([]);
   });
 
   it('have the length and the characters that are asked for', () => {

@@ -131,6 +131,41 @@ describe('generated values', () => {
     );
   });
 
+  it.each<[what: string, change: (secret: AnyObject) => object, made: readonly string[]]>([
+    ['.metadata.labels', ({ metadata }) => ({ metadata: { ...metadata, labels: {} } }), []],
+    ['.metadata.ownerReferences', ({ metadata }) => ({ metadata: { ...metadata, ownerReferences: [] } }), []],
+    ['.data.key', ({ data }) => ({ data: { password: (data as typeof values).password } }), ['key']],
+  ])('are contested where another writer takes %s off again and again', async (field, change, made) => {
+    const { generate } = newProcess();
+    await generate();
+    const { password } = live();
+    for (let times = 0; times < 4; times++) {
+      edit(change);
+      expect(await generate()).toMatchObject({ action: 'configured', made });
+    }
+    for (let times = 0; times < 2; times++) {
+      edit(change);
+      const { action, error } = await generate();
+      expect({ action, reason: error?.reason }).toEqual({ action: 'failed', reason: 'FieldContested' });
+      expect(error?.message).toContain(`another writer keeps changing ${field}, which`);
+    }
+    const { length } = server.requests;
+    expect(await generate()).toMatchObject({ action: 'failed', error: { reason: 'FieldContested' } });
+    expect(server.requests).toHaveLength(length);
+    expect(live().password).toBe(password);
+    expect(await generate('1')).toMatchObject({ action: 'configured', made: ['password', 'key'] });
+  });
+
+  it('are no contest, however often a rotation is asked for', async () => {
+    const { generate } = newProcess();
+    await generate();
+    for (let times = 0; times < 9; times++)
+      expect(await generate(String(times))).toMatchObject({
+        action: 'configured',
+        made: ['password', 'key'],
+      });
+  });
+
   it('are made for an empty one that counts as missing then, and for no other', async () => {
     const { generate } = newProcess();
     await generate();
