@@ -181,8 +181,10 @@ export function sharedController(
       );
       const findingsOf: FindingsOf = (cr, changes) => {
         const programmed = refusedCondition(target, cr, opened, state, changes);
-        // Endpoints aren't watched here, and a first status is written by the other controller.
-        const resolution = cr.status?.conditions?.find((known) => known.type === 'ResolvedRefs');
+        // Endpoints aren't watched here, and the other controller writes the first status of each generation.
+        const resolution = cr.status?.conditions?.find(
+          (known) => known.type === 'ResolvedRefs' && known.observedGeneration === cr.metadata.generation,
+        );
         return programmed && resolution && { ...findings(key, view, cr), resolution, programmed };
       };
       return {

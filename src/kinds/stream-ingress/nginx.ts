@@ -68,7 +68,7 @@ export function openings(
     if (!obstacle || (obstacle.reason === 'TargetNotFound' && isOpen(entry, state))) free.push(entry);
   }
   const wanted = free.map(({ cr }) => cr);
-  const beyond = beyondBounds(target, wanted, (cr) => entryIn(entryOf(cr), state)?.ours ?? false);
+  const beyond = beyondBounds(target, wanted, (cr) => isOpen(entryOf(cr), state));
   for (const [cr, message] of beyond) obstacles.set(cr, condition('False', 'TooManyListeners', message));
   const entries = free.filter(({ cr }) => !beyond.has(cr));
   return { entries, obstacles, open: new Set(entries.map(({ cr }) => cr)) };
@@ -210,11 +210,12 @@ export function notClosed(
   // Of thousands that are refused, few have anything left.
   if (left.length === 0 || entries.some(isSame)) return undefined;
   const alone = key.length > 0 ? '' : ', with nothing behind it';
-  const message = `The port has yet to be closed: ${left.join(' and ')} ${left.length > 1 ? 'are' : 'is'} still there${alone}`;
+  const message = `${TO_CLOSE}: ${left.join(' and ')} ${left.length > 1 ? 'are' : 'is'} still there${alone}`;
   return condition('False', 'NotClosed', message);
 }
 
 const REFUSED = 'TargetRefused';
+const TO_CLOSE = 'The port has yet to be closed';
 
 /**
  * Returns the condition of a port that can't be opened or closed, since the API server has refused for good what concerns it of
@@ -245,12 +246,12 @@ export function refusedCondition(
   return condition('False', REFUSED, message);
 }
 
-/** Returns what was refused in an earlier pass, where a port of the same generation still is to be opened or closed. */
+/** Returns what was refused in an earlier pass, where a port of the same generation still is to be opened, or still to be closed. */
 export function keptRefusal({ metadata, status }: StreamIngress, now: Programmed): Programmed {
   const kept = status?.conditions?.find(
     ({ reason, observedGeneration }) => reason === REFUSED && observedGeneration === metadata.generation,
   );
-  const isDue = now.status === 'Unknown' || now.reason === 'NotClosed';
+  const isDue = kept?.message.startsWith(TO_CLOSE) ? now.reason === 'NotClosed' : now.status === 'Unknown';
   return kept && isDue ? condition('False', REFUSED, kept.message) : now;
 }
 

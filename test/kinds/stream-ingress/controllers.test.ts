@@ -48,6 +48,26 @@ describe('the statuses', () => {
     expect(judged(1, ...upstream)).toMatchObject({ Programmed: 'False TargetNotFound' });
   });
 
+  test('keep what was refused of an opening for an opening alone, and of a closing for a closing', () => {
+    const told = (what: string, namespace: string) => {
+      const condition = {
+        type: 'Programmed',
+        status: 'False',
+        reason: 'TargetRefused',
+        observedGeneration: 1,
+      };
+      const status = { conditions: [{ ...condition, message: `The port ${what}; no` }] };
+      const given = streamIngress({ upstream: { namespace }, status });
+      const objects = [given, ...upstream, nginxService(), tcpServices({ 9000: `${namespace}/db:5432` })];
+      return conditions(reconcile(statuses, objects)).web!.Programmed;
+    };
+    // Nothing permits the references to infra.
+    expect(told("can't be opened", 'infra')).toBe('False NotClosed');
+    expect(told('has yet to be closed: it is there', 'infra')).toBe('False TargetRefused');
+    expect(told("can't be opened", 'shop')).toBe('False TargetRefused');
+    expect(told('has yet to be closed: it is there', 'shop')).toBe('Unknown Pending');
+  });
+
   test('of a class that is none are written too', () => {
     const other = streamIngress({ className: 'other' });
     expect(statuses.watches[0]!.mapsTo(other as never)).toEqual(['other']);
@@ -116,13 +136,26 @@ describe('the shared objects', () => {
     );
   });
 
+  test('a port that another namespace leaves is no room beyond a bound', () => {
+    const policy = { targets: [{ name: 'default', maxListenersPerNamespace: 1, maxListeners: 2 }] };
+    const { shared: bounded, statuses: judging } = controllers({ policy });
+    const zoo = { namespace: 'zoo', is_service: false };
+    const crs = [streamIngress({ ...zoo, name: 'a' }), streamIngress({ ...zoo, name: 'b', listen: 9001 })];
+    // The StreamIngress of shop that has won this port from b was deleted.
+    const map = tcpServices({ 9000: 'zoo/db:5432', 9001: 'shop/db:5432' });
+    const closing = reconcile(bounded!, [...crs, nginxService(9000, 9001), map]);
+    expect(applied(closing)).toEqual([`${service}: 9000/TCP`, 'ConfigMap tcp-services: 9000']);
+    const closed = [...crs, nginxService(9000), tcpServices({ 9000: 'zoo/db:5432' })];
+    expect(conditions(reconcile(judging, closed)).b).toMatchObject({ Stalled: 'True TooManyListeners' });
+  });
+
   describe('in the light of what became of the steps before', () => {
     const ports = (object: unknown) =>
       ((object as { spec?: { ports: { port: number }[] } } | undefined)?.spec?.ports ?? []).map(
         ({ port }) => port,
       );
     const resolved = { type: 'ResolvedRefs', status: 'True', reason: 'ResolvedRefs', message: 'so' };
-    const status = { conditions: [resolved] };
+    const status = { conditions: [{ ...resolved, observedGeneration: 1 }] };
     const crs = [streamIngress({ status }), streamIngress({ name: 'b', listen: 9001, status })];
     const done = (given: Partial<Change>, kindOf = 'ConfigMap', name = 'tcp-services'): Change => ({
       ref: { apiVersion: 'v1', kind: kindOf, namespace: 'ingress-nginx', name },
@@ -193,6 +226,11 @@ describe('the shared objects', () => {
     ] as const)('one that waits %s', (_, reason, retry, told) => {
       const error = new OperatorError({ reason, message: 'no', retry });
       expect(Object.keys(toldBy(plan(crs[0]!, ...cluster), done({ action: 'failed', error })))).toEqual(told);
+    });
+
+    test('one whose references were judged for an earlier generation is told nothing until they are judged again', () => {
+      const stale = streamIngress({ status: { conditions: [{ ...resolved, observedGeneration: 0 }] } });
+      expect(toldBy(plan(stale, ...cluster), done(failed))).toEqual({});
     });
 
     test('so is who isn’t allowed any more, unless another writer is to have the port', () => {
