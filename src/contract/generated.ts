@@ -46,7 +46,7 @@ export interface Generated<Name extends string = string> {
 }
 
 /** Type of the condition that says which rotation was followed; the Secret says so too, until it is restored. */
-const ROTATED = 'Rotated';
+export const ROTATED = 'Rotated';
 
 /** The least strength of a value, so that its checksum says nothing about it. */
 export const LEAST_BITS = 64;

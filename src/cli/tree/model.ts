@@ -1,5 +1,5 @@
 import type { Phase } from '../../contract/conditions.js';
-import { secretType } from '../../contract/generated.js';
+import { ROTATED, secretType } from '../../contract/generated.js';
 import type { Kind, OwnedKind } from '../../contract/kind.js';
 import { selectorLabels } from '../../contract/names.js';
 import { controllerOf, isMap, keyOf, refOf } from '../../contract/object.js';
@@ -172,6 +172,7 @@ const WARNINGS: ReadonlySet<string> = new Set([
   'ClockSkewed',
   'Paused',
   'Drifted',
+  'Waiting',
 ]);
 
 /** Facts of kinds that have no children of their own, by group and kind. */
@@ -186,7 +187,7 @@ export function factsOf(cr: AnyObject): Fact[] {
     const isWarning = WARNINGS.has(type);
     if (KNOWN.has(type) || (isWarning && status !== 'True')) return [];
     const good = (status === 'True') !== isWarning;
-    const why = good ? '' : ` (${[reason, message].filter(Boolean).join(': ')})`;
+    const why = good && type !== ROTATED ? '' : ` (${[reason, message].filter(Boolean).join(': ')})`;
     return [{ name: type, text: `${status}${why}`, ...(status !== 'Unknown' && { good }) }];
   });
   const own = Object.entries(FACTS.get(groupKind(cr))?.(cr) ?? {});

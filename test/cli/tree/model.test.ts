@@ -82,11 +82,15 @@ describe('facts', () => {
       { type: 'Programmed', status: 'False', reason: 'Pending', message: 'not yet' },
       { type: 'Overlapping', status: 'False', reason: 'None', message: 'none' },
       { type: 'ClockSkewed', status: 'True', reason: 'Skewed', message: 'by an hour' },
+      { type: 'Waiting', status: 'True', reason: 'WaitingForDependency', message: 'Job a waits' },
+      { type: 'Rotated', status: 'True', reason: 'ValuesMade', message: 'spring' },
     ];
     expect(factsOf(cr({ conditions }))).toEqual([
       { name: 'Accepted', text: 'True', good: true },
       { name: 'Programmed', text: 'False (Pending: not yet)', good: false },
       { name: 'ClockSkewed', text: 'True (Skewed: by an hour)', good: false },
+      { name: 'Waiting', text: 'True (WaitingForDependency: Job a waits)', good: false },
+      { name: 'Rotated', text: 'True (ValuesMade: spring)', good: true },
     ]);
   });
 
