@@ -1,18 +1,19 @@
-import type { V1ContainerState, V1ContainerStatus, V1DeploymentStatus, V1Pod } from '@kubernetes/client-node';
+import type { V1ContainerState, V1ContainerStatus, V1Pod } from '@kubernetes/client-node';
 import { REASON, type Readiness } from './conditions.js';
 import type { CustomResourceDefinition } from './crd.js';
 import type { RelatedTypeProps } from './define-kind.js';
 import type { Wire } from './kubernetes-types.js';
 import { selectorLabels, type NamedKind } from './names.js';
 import { compare, controllerOf, type AnyObject } from './object.js';
+import { statusOf } from './readiness.js';
 
 /** Projection of a pod that is in trouble, or may be, beside its identity. */
 export interface KeptPod {
   readonly trouble?: PodTrouble;
   /** Without a trouble: since when its node has been preparing it for its containers. RFC 3339. */
   readonly startingSince?: string;
-  /** What controls it, as a ReplicaSet; nothing for one that was made by itself. */
-  readonly replicaSet?: string;
+  /** Name of what controls it, as a ReplicaSet. @default - it was made by itself */
+  readonly controller?: string;
 }
 
 /** Reason why a pod doesn't run, in words that don't change from one try to the next. */
@@ -45,11 +46,11 @@ export function keepPod(pod: AnyObject): (KeptPod & Readonly<Record<string, unkn
   const trouble = podTrouble(pod);
   const since = trouble ? undefined : startingSince(pod);
   if (!trouble && since === undefined) return undefined;
-  const replicaSet = controllerOf(pod)?.name;
+  const controller = controllerOf(pod)?.name;
   return {
     ...(trouble && { trouble }),
     ...(since !== undefined && { startingSince: since }),
-    ...(replicaSet !== undefined && { replicaSet }),
+    ...(controller !== undefined && { controller }),
   };
 }
 
@@ -57,8 +58,7 @@ export function keepPod(pod: AnyObject): (KeptPod & Readonly<Record<string, unkn
 export const MAX_TROUBLES = 3;
 
 /**
- * Returns the readiness of workloads with what keeps their Pods from running. It never makes them unready, and counts
- * Pods of the workloads alone: anyone who may create Pods may give them the label.
+ * Returns the readiness of workloads with what keeps their Pods from running. It never makes them unready.
  * @param pods as `podsOf` keeps them
  */
 export function withTroubles(
@@ -67,10 +67,7 @@ export function withTroubles(
   pods: readonly AnyObject[],
 ): Readiness {
   if (readiness.phase === 'ready') return readiness;
-  const present = (pods as readonly KeptPod[]).filter(
-    (pod) =>
-      workloads.some((one) => isPodOf(pod, one)) && !workloads.some((one) => isOutdated(pod.replicaSet, one)),
-  );
+  const present = podsOfPresentSpec(workloads, pods);
   const troubles = worstFirst(present.flatMap(({ trouble }) => trouble ?? [])).slice(0, MAX_TROUBLES);
   const [worst] = troubles;
   if (!worst) return readiness;
@@ -81,25 +78,39 @@ export function withTroubles(
 }
 
 /**
- * Reports whether a workload, or what it has made, controls a Pod, by the name: ReplicaSets and Jobs have that of their maker
- * before theirs. Where a reference names what doesn't exist, the garbage collector deletes the Pod.
+ * Returns the Pods of workloads alone: anyone who may create Pods may give them the label. Those of an earlier spec are left
+ * out: they are on their way out, so their troubles are over.
+ * @param pods as `podsOf` keeps them
  */
-export function isPodOf({ replicaSet, ...pod }: KeptPod, { metadata: { name, uid } }: AnyObject): boolean {
-  if (replicaSet === undefined) return uid !== undefined && (pod as Partial<AnyObject>).metadata?.uid === uid;
-  return replicaSet === name || replicaSet.startsWith(`${name}-`);
+export function podsOfPresentSpec(
+  workloads: readonly AnyObject[],
+  pods: readonly AnyObject[],
+): readonly KeptPod[] {
+  return (pods as readonly KeptPod[]).filter(
+    (pod) => workloads.some((one) => isPodOf(pod, one)) && !workloads.some((one) => isOutdated(pod, one)),
+  );
 }
 
 /**
- * Reports whether a ReplicaSet is of an earlier spec of this Deployment, which names the present one nowhere but in a message,
- * as in `ReplicaSet "web-5d8f" is progressing.`
+ * Reports whether a workload, or what it has made, controls a Pod, by the name: ReplicaSets and Jobs have that of their maker
+ * before theirs. Where a reference names what doesn't exist, the garbage collector deletes the Pod.
+ */
+function isPodOf({ controller, ...pod }: KeptPod, { metadata: { name, uid } }: AnyObject): boolean {
+  if (controller === undefined) return uid !== undefined && (pod as Partial<AnyObject>).metadata?.uid === uid;
+  return controller === name || controller.startsWith(`${name}-`);
+}
+
+/**
+ * Reports whether a Pod is of an earlier spec of this Deployment, which names its present ReplicaSet nowhere but in a message,
+ * as in `ReplicaSet "web-5d8f" is progressing.`; none is where the message is of another form.
  * @see https://github.com/kubernetes/kubernetes/blob/master/pkg/controller/deployment/progress.go
  */
-function isOutdated(replicaSet: string | undefined, { kind, metadata, status }: AnyObject): boolean {
-  const { conditions = [] } = (status ?? {}) as Pick<Wire<V1DeploymentStatus>, 'conditions'>;
-  const { message = '' } = conditions.find(({ type }) => type === 'Progressing') ?? {};
+function isOutdated({ controller }: KeptPod, workload: AnyObject): boolean {
+  if (workload.kind !== 'Deployment') return false;
+  const { message = '' } = statusOf(workload).conditions.find(({ type }) => type === 'Progressing') ?? {};
   const [, present] = /replica ?set "([^"]+)"/i.exec(message) ?? [];
-  const isIts = replicaSet?.slice(0, replicaSet.lastIndexOf('-')) === metadata.name;
-  return kind === 'Deployment' && isIts && present !== undefined && replicaSet !== present;
+  const isIts = controller?.slice(0, controller.lastIndexOf('-')) === workload.metadata.name;
+  return isIts && present !== undefined && controller !== present;
 }
 
 type Pod = Pick<Wire<V1Pod>, 'status'> & AnyObject;

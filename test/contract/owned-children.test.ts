@@ -144,6 +144,12 @@ describe('OwnedChildren, with the Pods of its workloads', () => {
     },
   );
 
+  it.each([{}, [null], 'none'])('says so beside a child whose conditions are %j', (conditions) => {
+    const children = [{ ...WEB, status: { conditions } }, deployment(2)];
+    const given = { children, render: () => children };
+    expect(readyOf([podOf('web-5d8f', 'ErrImagePull')], 2, given)[1]).toBe('ImagePullBackOff');
+  });
+
   it('is ready whatever Pods with its label do, and leaves a status function its word', () => {
     expect(readyOf([podOf('web-5d8f', 'ErrImagePull')], 3)[0]).toBe('True');
     const readiness = { phase: 'progressing', reason: 'Mine', message: 'Wait' } as const;

@@ -7,7 +7,8 @@ import type { AnyObject, CustomResource } from '../../contract/object.js';
 import { pausedRollout } from '../../contract/readiness.js';
 import type { Failure, StatusInput, StatusReport } from '../../contract/status.js';
 import { condition, given } from '../common.js';
-import { isPodOf, MAX_TROUBLES, worstFirst, type KeptPod, type PodTrouble } from '../../contract/pods.js';
+import { MAX_TROUBLES, podsOfPresentSpec, worstFirst } from '../../contract/pods.js';
+import type { KeptPod, PodTrouble } from '../../contract/pods.js';
 import { DEFAULT_PROTOCOL } from './spec.js';
 import type { AppServiceSpec, AppServiceStatus, FileMount, Route, RouteParent } from './spec.js';
 
@@ -30,7 +31,7 @@ export function appServiceStatus(
   const url = route && httpRoute && routeUrl(route);
   const image = deployment && runningImage(deployment);
   const ports = service && servicePorts(service);
-  const pods = podsOfPresentSpec(deployment, status, input.related as unknown as readonly KeptPod[]);
+  const pods = podsOfPresentSpec(deployment ? [deployment] : [], input.related);
   const requeueAt = nextSlowStart(pods, now);
   // It appears only where it is False: nothing waits for a policy to allow something.
   const denied = failures.find(({ error }) => error.reason === 'PolicyDenied')?.error;
@@ -200,24 +201,6 @@ function mountedObject(file: FileMount, account: string): string[] {
 function selectorText(cr: Resource): string {
   const labels = Object.entries(selectorLabels(cr, cr.metadata.name));
   return labels.map(([label, value]) => `${label}=${value}`).join(',');
-}
-
-/**
- * Leaves out pods of an earlier spec: they are on their way out, so their troubles are over. A Deployment names the
- * ReplicaSet of the present template nowhere but in this message, as in `ReplicaSet "web-5d8f" is progressing.`; all of its pods
- * count where the message is of another form.
- * @see https://github.com/kubernetes/kubernetes/blob/master/pkg/controller/deployment/progress.go
- */
-function podsOfPresentSpec(
-  deployment: AnyObject | undefined,
-  status: DeploymentStatus | undefined,
-  pods: readonly KeptPod[],
-): readonly KeptPod[] {
-  const message = (status && findCondition(status, 'Progressing')?.message) ?? '';
-  const [, present] = /replica ?set "([^"]+)"/i.exec(message) ?? [];
-  return pods.filter((pod) =>
-    present ? pod.replicaSet === present : deployment !== undefined && isPodOf(pod, deployment),
-  );
 }
 
 /**

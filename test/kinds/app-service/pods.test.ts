@@ -184,14 +184,14 @@ describe('what is kept of a pod that its node prepares', () => {
   const told = { reason: 'InvalidImageName', message: failing('InvalidImageName')[1] };
 
   test.each([
-    ['since when', preparing, { startingSince: SINCE, replicaSet: 'web-1' }],
+    ['since when', preparing, { startingSince: SINCE, controller: 'web-1' }],
     ['nothing once it is prepared', { conditions: [{ ...ready, status: 'True' }] }, undefined],
     ['nothing where it is not said since when', { conditions: [ready] }, undefined],
     ['nothing once it is over', { ...preparing, phase: 'Failed' }, undefined],
     [
       'the trouble where there is one',
       { ...preparing, containerStatuses: [waiting('InvalidImageName')] },
-      { trouble: told, replicaSet: 'web-1' },
+      { trouble: told, controller: 'web-1' },
     ],
   ])('is %s', (_, status, kept) => {
     expect(keepPod(pod(status))).toEqual(kept);

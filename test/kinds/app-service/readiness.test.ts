@@ -26,7 +26,7 @@ const missing = (status: object, ...conditions: object[]): Given => ({ status: {
 const pods = (status: object, ...troubles: object[]): Given => ({
   ...{ status, pods: troubles.map((trouble) => ({ trouble })) },
 });
-const outdated = { trouble: CRASH, replicaSet: 'web-0' };
+const outdated = { trouble: CRASH, controller: 'web-0' };
 const restricted = { securityProfile: 'Restricted' } as const;
 const after = (status: object): object => ({ ...status, conditions: [OVERDUE] });
 const under = (status: object): object => ({ ...status, conditions: [PROGRESSING] });
@@ -201,7 +201,7 @@ describe('a pod that its node prepares', () => {
   });
 
   test('counts only if it is of the present spec, and after what keeps others from running', () => {
-    const older = { pods: [pod(0, { replicaSet: 'web-0' })] };
+    const older = { pods: [pod(0, { controller: 'web-0' })] };
     expect(of(older)).toMatchObject({ reason: 'RollingOut', requeueAt: undefined });
     const beside = of({ pods: [pod(0), { trouble: PULL }] });
     expect(beside).toMatchObject({ phase: 'failing', reason: 'ImagePullBackOff' });
@@ -212,9 +212,9 @@ describe('a pod that its node prepares', () => {
   });
 
   test('counts only if it is the Deployment’s, also where that names no ReplicaSet', () => {
-    for (const replicaSet of [undefined, 'other-1'])
+    for (const controller of [undefined, 'other-1'])
       expect(
-        of({ pods: [{ trouble: PULL, replicaSet }] }, 10, { ...PROGRESSING, message: 'paused' }).reason,
+        of({ pods: [{ trouble: PULL, controller }] }, 10, { ...PROGRESSING, message: 'paused' }).reason,
       ).toBe('RollingOut');
   });
 

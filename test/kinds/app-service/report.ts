@@ -43,7 +43,7 @@ export function report({ spec, status, generation = 2, kept, children, pods, fai
       apiVersion: 'v1',
       kind: 'Pod',
       metadata: { name: `web-${index}`, namespace: 'shop' },
-      replicaSet: 'web-1',
+      controller: 'web-1',
       ...pod,
     })),
     failures: failures ?? [],
