@@ -121,19 +121,19 @@ export class ApiError extends Error {
    * Kubernetes itself with a message that names no object.
    */
   get kindNotServed(): boolean {
-    const { reason, message } = this.status;
-    return this.code === 404 && (reason === undefined || message === UNKNOWN_RESOURCE) && !this.denied;
+    const { code, reason } = this.own;
+    return code === 404 && (reason === undefined || this.status.message === UNKNOWN_RESOURCE);
   }
 
   /** The API server knows the kind, and has no object of the name. */
   get objectIsGone(): boolean {
-    return this.code === 404 && !this.kindNotServed && !this.denied;
+    return this.own.code === 404 && !this.kindNotServed;
   }
 
   /** It is there already, or is another one, or of another version, than was named. */
   get conflict(): boolean {
-    const { reason = 'Conflict' } = this.status;
-    return this.code === 409 && (reason === 'Conflict' || this.alreadyExists) && !this.denied;
+    const { code, reason = 'Conflict' } = this.own;
+    return code === 409 && (reason === 'Conflict' || this.alreadyExists);
   }
 
   /** A webhook objects, with whatever code and reason it likes. */
@@ -188,7 +188,7 @@ export class ApiError extends Error {
 
   /** There is one of that name, which is found out when everything else about a new object was found to be well. */
   get alreadyExists(): boolean {
-    return this.code === 409 && this.status.reason === 'AlreadyExists' && !this.denied;
+    return this.own.code === 409 && this.own.reason === 'AlreadyExists';
   }
 
   /** A quota of objects is used up, by what may have been deleted a moment ago. */
@@ -282,7 +282,12 @@ export class ApiError extends Error {
   }
 
   private get causes(): readonly StatusCause[] {
-    return this.status.details?.causes ?? [];
+    return this.own.details?.causes ?? [];
+  }
+
+  /** Status by the API server itself; empty where a webhook has made it up. */
+  private get own(): ApiStatus {
+    return this.denied ? {} : { ...this.status, code: this.code };
   }
 }
 

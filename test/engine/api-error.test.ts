@@ -55,6 +55,15 @@ const UNCONVERTED =
   'conversion webhook for example.com/v2, Kind=Widget failed: Post "https://10.0.0.1/": dial tcp: connect: connection refused';
 const STOPPING =
   '[""]: failed to allocate IP: Post "https://127.0.0.1:6443/": dial tcp: connect: connection refused';
+/** Causes by which an answer of the API server itself is told from others. */
+const OBJECTIONS = [
+  ...IMMUTABLE,
+  invalid('metadata.uid', '"uid-old": field is immutable'),
+  invalid('spec.clusterIPs', STOPPING),
+  invalid('spec.ports[0].nodePort', '30002: provided port is already allocated'),
+  forbidden('spec.strategy.rollingUpdate', 'may not be specified'),
+  { reason: 'FieldValueDuplicate', message: 'Duplicate value: "http"', field: 'spec.ports[1].name' },
+];
 
 /** Answers of a real API server, what they are taken for, and when they are retried. */
 const TABLE: readonly (readonly [response: ApiResponse, reason: string, retry: string])[] = [
@@ -75,6 +84,10 @@ const TABLE: readonly (readonly [response: ApiResponse, reason: string, retry: s
   [failure(409, 'Locked', 'ask the owner'), 'Refused', 'onChange'],
   [failure(404, 'NotFound', DENIED), 'Refused', 'onChange'],
   [failure(401, undefined, DENIED), 'Refused', 'onChange'],
+  ...OBJECTIONS.map(
+    (one) => [failure(422, 'Invalid', DENIED, { causes: [one] }), 'Invalid', 'onChange'] as const,
+  ),
+  [failure(403, 'Forbidden', DENIED, { causes: TERMINATING }), 'Forbidden', 'onChange'],
   [failure(500, undefined, UNCONVERTED), 'ServerOverloaded', 'backoff'],
   [
     failure(
@@ -158,6 +171,12 @@ describe('classify', () => {
     const error = classified(failure(422, 'Invalid', message, { causes }));
     expect(error).toMatchObject({ reason: 'Invalid', retry: 'onChange' });
     expect((error.cause as ApiError).showsAnother).toBe(false);
+  });
+
+  it.each(OBJECTIONS)("doesn't take a webhook's causes for the API server's: %j", (one) => {
+    const denied = new ApiError(WHAT, failure(422, 'Invalid', DENIED, { causes: [one] }));
+    const { showsAnother, takenFields, duplicateValue, refusedFields } = denied;
+    expect([showsAnother, takenFields, duplicateValue, refusedFields]).toEqual([false, [], undefined, []]);
   });
 
   const SECRET = '(shop/web; /v1, Kind=Secret)';
