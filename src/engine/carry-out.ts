@@ -121,7 +121,7 @@ async function changeObjects(
   const deleted = plan.deleteFirst ? await deleting() : undefined;
   const applied = await applySteps(plan.apply, reader, applier, steps);
   if (deleted) return [...applied, ...deleted];
-  if (!holdsDeletionsBack(applied)) return [...applied, ...(await deleting())];
+  if (!holdsDeletionsBack(applied, reader)) return [...applied, ...(await deleting())];
   const kept = [...plan.delete, ...(plan.sweep?.steps ?? [])];
   return [...applied, ...kept.map(({ object }) => ({ ref: refOf(object), action: 'skipped' }) as const)];
 }

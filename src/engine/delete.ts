@@ -41,12 +41,16 @@ export async function refresh(
 
 /**
  * Reports whether what a plan deletes has to stay for now: an apply has failed, or waits, that might be of what takes its
- * place, or stops using it. A contested object was applied as it is wanted, and differs by what another writer does to it since.
+ * place, or stops using it. A contested object that is there was applied as it is wanted, and differs by what another writer does
+ * to it since.
  */
-export function holdsDeletionsBack(applied: ChangeSet): boolean {
+export function holdsDeletionsBack(applied: ChangeSet, reader: StoreReader): boolean {
+  const isThere = (ref: ObjectRef): boolean =>
+    reader.store(ref).get(objectKey(ref.namespace, ref.name)) !== undefined;
   return applied.some(
-    ({ action, error, waitsFor }) =>
-      waitsFor !== undefined || (action === 'failed' && error?.reason !== 'FieldContested'),
+    ({ ref, action, error, waitsFor }) =>
+      waitsFor !== undefined ||
+      (action === 'failed' && !(error?.reason === 'FieldContested' && isThere(ref))),
   );
 }
 

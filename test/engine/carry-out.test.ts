@@ -124,9 +124,13 @@ describe('carryOut', () => {
     expect(left.statusLeft).toBe('busy');
   });
 
-  it('deletes what is no longer asked for while a field of what stays is contested', async () => {
+  it.each([
+    ['deletes', 'a field of what stays', true],
+    ['keeps', 'the creation of what takes its place', false],
+  ])('%s what is no longer asked for while %s is contested', async (_, __, isThere) => {
     const { work, reader, tools, server } = setup();
     const { applier } = tools;
+    if (isThere) reader.store(CONFIG_MAP).observed(server.put(CONFIG_MAP, configMap('a', '1')));
     const real = applier.apply.bind(applier);
     const error = new OperatorError({ reason: 'FieldContested', message: 'fights', retry: 'backoff' });
     vi.spyOn(applier, 'apply').mockImplementation(async (step, from) =>
@@ -135,9 +139,9 @@ describe('carryOut', () => {
         : real(step, from),
     );
     expect(actionsOf(await carryOut(work, reader, tools, NEVER))).toEqual([
-      ...['failed', 'created', 'deleted', 'configured'],
+      ...['failed', 'created', isThere ? 'deleted' : 'skipped', 'configured'],
     ]);
-    expect(server.get(CONFIG_MAP, 'shop/old')).toBeUndefined();
+    expect(server.get(CONFIG_MAP, 'shop/old') === undefined).toBe(isThere);
   });
 
   it('goes on, and reports it in the status, when the API server gives no answer to one request', async () => {

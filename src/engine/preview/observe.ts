@@ -67,7 +67,7 @@ export class Observer {
       this.report(change.ref, action === 'failed' ? 'unchanged' : action);
     }
     const failures = applied.filter(({ error }) => error?.reason !== WOULD_DELETE);
-    const isHeld = !plan.deleteFirst && holdsDeletionsBack(failures);
+    const isHeld = !plan.deleteFirst && holdsDeletionsBack(failures, reader);
     const deleted = isHeld ? [] : [...plan.delete, ...(plan.sweep?.steps ?? [])];
     for (const { object } of deleted) this.report(refOf(object), 'deleted');
     const changes = applied.map((change): Change => {

@@ -489,7 +489,7 @@ async function takeTurn(key: string, planning: Planning, props: OnceProps): Prom
     const { reader, applier, api } = planning;
     const applied = await applySteps(plan.apply, reader, applier);
     const deleted: Change[] = [];
-    if (props.prune && !holdsDeletionsBack(applied))
+    if (props.prune && !holdsDeletionsBack(applied, reader))
       for (const { object } of plan.delete) deleted.push(await deleteObject(api, object, reader));
     const changes = [...applied, ...deleted];
     all.push(...changes);

@@ -138,7 +138,7 @@ export class ControllerPreview {
       if (plan.deleteFirst) for (const object of deleted) note(objects, asDeleted(object, false));
       const changes = await this.apply(plan, made, objects);
       const tried = changes.filter(({ error }) => error?.reason !== WOULD_DELETE);
-      const kept = !plan.deleteFirst && holdsDeletionsBack(tried);
+      const kept = !plan.deleteFirst && holdsDeletionsBack(tried, this.planning.reader);
       if (!plan.deleteFirst) for (const object of deleted) note(objects, asDeleted(object, kept));
       if (plan.error) note(objects, asFailed(this.refOfKey(key), plan.error));
       const gone = kept ? [] : deleted;
