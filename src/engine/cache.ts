@@ -185,8 +185,10 @@ export class Store {
     if (this.props.freeze) deepFreeze(kept);
     if (this.props.readOnly) return { object: kept, owned: NOTHING_OWNED };
     const walkable = withWalkableFields(object);
-    const legacy = sharedWith(isLegacy, walkable);
-    const held = sharedWith(isHeld, walkable);
+    // Nothing is taken from leftovers where some entries aren't walked.
+    const isWhole = walkable === object;
+    const legacy = isWhole && sharedWith(isLegacy, object);
+    const held = isWhole && sharedWith(isHeld, object);
     return {
       ...{ object: kept, owned: this.paths.owned(walkable) },
       ...(legacy && { sharedWithLegacy: legacy }),

@@ -158,6 +158,10 @@ describe('Store, a record of field managers that anybody made up', () => {
     ];
     const object = configMap('a', '1', { annotations, managedFields });
     expect(withoutOwners(isLegacy, object, MANAGER)).toBeUndefined();
+    // Known as shared, it would be read with each reconcile.
+    const { store } = newStore();
+    store.observed(object);
+    expect(store.get('shop/a')).not.toHaveProperty('sharedWithLegacy');
   });
 });
 
