@@ -40,6 +40,7 @@ import {
   withItemsTaken,
   withOfferTaken,
   withoutOwners,
+  withWalkableFields,
 } from './managed-fields.js';
 import type { IsLeftOver, ManagedFieldsEntry } from './managed-fields.js';
 import { checkNotTerminating, checkOwnership, isHandedOver, isOrphan, Ownership } from './ownership.js';
@@ -91,6 +92,8 @@ export class Applier {
   private readonly left = new Map<string, { readonly seen: LastApply; readonly drift: Drift }>();
   /** Reductions by object and field manager. */
   private readonly reductions = new Map<string, Reduction>();
+  /** Steps that have written the record of managers: what they know of the object was another version. */
+  private readonly rewritten = new WeakSet<ApplyStep>();
 
   constructor(private readonly props: ApplierProps) {
     this.ownership = new Ownership(props.api, props.clock);
@@ -272,11 +275,10 @@ export class Applier {
     try {
       answer = await this.request(task, known);
     } catch (error) {
-      // An adoption has written the record of managers before.
-      const seen = isAdopted(task, known) ? task.store.get(task.key) : known;
+      const seen = this.rewritten.has(task.step) ? task.store.get(task.key) : known;
       const failure = await this.judge(task, seen, error);
       metrics.applies.inc({ controller, outcome: failure.reason });
-      if (known && isRecreated(task, failure)) return this.recreate(task, known);
+      if (seen && isRecreated(task, failure)) return this.recreate(task, seen);
       throw failure;
     }
     const { object, created } = answer;
@@ -314,8 +316,15 @@ export class Applier {
     try {
       return await (isAdopted(task, known) ? this.adopt(task, send) : send());
     } catch (error) {
-      if (!step.owner || !known || !(await this.repair(step, error, reader))) throw error;
-      return send();
+      const undo = step.owner && known && (await this.repair(step, error, reader));
+      if (!undo) throw error;
+      try {
+        return await send();
+      } catch (again) {
+        // What would stay recorded as ours would be drift.
+        if (again instanceof ApiError) await undo();
+        throw again;
+      }
     }
   }
 
@@ -327,7 +336,7 @@ export class Applier {
   private async adopt({ step, reader }: Task, send: () => Promise<Applied>): Promise<Applied> {
     const { object, fieldManager } = step;
     let live = await refresh(this.props.api, object, reader);
-    if (!live) return send();
+    if (!live || withWalkableFields(live) !== live) return send();
     // Where nothing is recorded, the first apply has the API server record what is there: one of nothing does.
     if (managedFieldsOf(live).length === 0) {
       const nothing = withUid(withoutContent(object), live.metadata.uid);
@@ -489,8 +498,9 @@ export class Applier {
         if (step.owner) await this.ownership.checkOwner(task, step.owner);
         const object = { ...intent, data: this.made(made, values) };
         await write(async () => api.create(type, object, by), 'created');
-        this.fights.wasCreated(fightId(task), step.object, task.hash);
-        return { action: 'created', made };
+        return ofStored({ action: 'created', made }, () => {
+          this.fights.wasCreated(fightId(task), step.object, task.hash);
+        });
       }
     } catch (error) {
       if (!(error instanceof ApiError) || !error.alreadyExists) throw this.judgedValues(task, known, error);
@@ -509,8 +519,9 @@ export class Applier {
       );
       if (lacking(stored, task, values)) throw notKept(stored);
       const { drift, names: made } = body;
-      if (drift) this.fights.corrected(fightId(task), step.object, drift, task.hash);
-      return { action: 'configured', made };
+      return ofStored({ action: 'configured', made }, () => {
+        if (drift) this.fights.corrected(fightId(task), step.object, drift, task.hash);
+      });
     } catch (error) {
       if (!(error instanceof ApiError) || (!error.conflict && !error.objectIsGone))
         throw this.judgedValues(task, store.get(key), error);
@@ -555,8 +566,7 @@ export class Applier {
   }
 
   /**
-   * After an apply has failed: reports whether the cause was a record of owners, which is repaired now, so that another
-   * try is of use.
+   * After an apply has failed: repairs a record of owners that was the cause, so that another try is of use.
    *
    * - An item that we no longer name is kept by another record, and clashes with the one that we name.
    *   https://github.com/kubernetes/kubernetes/issues/118725
@@ -564,41 +574,49 @@ export class Applier {
    *   https://github.com/kubernetes/kubernetes/issues/24198
    * - What we applied in an earlier version of the API has fields that the present version doesn't know.
    *   https://github.com/fluxcd/flux2/issues/5715
+   *
+   * @returns what undoes that; nothing where another try is of no use
    */
-  private async repair(step: ApplyStep, error: unknown, reader: StoreReader): Promise<boolean> {
-    if (!(error instanceof ApiError)) return false;
+  private async repair(
+    step: ApplyStep,
+    error: unknown,
+    reader: StoreReader,
+  ): Promise<(() => Promise<unknown>) | undefined> {
+    if (!(error instanceof ApiError)) return undefined;
     const { duplicateValue, fieldNotInSchema, refusedFields } = error;
     const { fieldManager, object } = step;
     const beside = refusedFields.every((path) => fieldAt(object, path) === undefined) ? refusedFields : [];
-    if (!duplicateValue && !fieldNotInSchema && beside.length === 0) return false;
+    if (!duplicateValue && !fieldNotInSchema && beside.length === 0) return undefined;
     const live = await refresh(this.props.api, object, reader);
-    if (!live) return false;
+    if (!live || withWalkableFields(live) !== live) return undefined;
+    const write = async (fields: readonly ManagedFieldsEntry[]) => {
+      const repaired = await this.writeManagedFields(step, live, fields, reader);
+      return async () => this.writeManagedFields(step, repaired, managedFieldsOf(live), reader);
+    };
     if (!fieldNotInSchema) {
       const items = duplicateValue
         ? itemsInTheWay(live, object, duplicateValue.field, duplicateValue.value)
         : beside.every((path) => isDefault(live, path))
           ? beside
           : [];
-      if (items.length === 0) return false;
-      await this.writeManagedFields(step, live, withItemsTaken(live, fieldManager, items), reader);
-      return true;
+      return items.length === 0 ? undefined : write(withItemsTaken(live, fieldManager, items));
     }
     const own = managedFieldsOf(live).find((entry) => isAppliedBy(fieldManager, entry));
-    if (!own || own.apiVersion === object.apiVersion) return false;
-    const fields = withApiVersion(live, fieldManager, object.apiVersion);
-    await this.writeManagedFields(step, live, fields, reader);
-    return true;
+    if (!own || own.apiVersion === object.apiVersion) return undefined;
+    return write(withApiVersion(live, fieldManager, object.apiVersion));
   }
 
   /** Writes nothing but `metadata.managedFields`, and only as it was seen. */
   private async writeManagedFields(
-    { object, fieldManager }: ApplyStep,
+    step: ApplyStep,
     live: AnyObject,
     managedFields: readonly ManagedFieldsEntry[],
     reader: StoreReader,
   ): Promise<AnyObject> {
+    const { object, fieldManager } = step;
     const { api } = this.props;
     const key = keyOf(live);
+    this.rewritten.add(step);
     const patch = [
       { op: 'test', path: '/metadata/resourceVersion', value: live.metadata.resourceVersion },
       { op: 'replace', path: '/metadata/managedFields', value: managedFields },
@@ -619,6 +637,16 @@ export class Applier {
 function changedMeanwhile(object: AnyObject, cause?: unknown): OperatorError {
   const message = `${describeRef(refOf(object))} changed since it was read`;
   return new OperatorError({ reason: 'Conflict', message, retry: 'now', cause });
+}
+
+/** Returns the outcome of values that were stored, also where that makes the object contested: the event names them. */
+function ofStored(outcome: StepOutcome, count: () => void): StepOutcome {
+  try {
+    count();
+    return outcome;
+  } catch (error) {
+    return { ...outcome, action: 'failed', error: classify(error, '') };
+  }
 }
 
 function notKept(secret: AnyObject): OperatorError {

@@ -34,7 +34,18 @@ function newProcess(placeholders = false) {
     return applier.apply(step, reader);
   };
   const known = (): AnyObject | undefined => reader.get(secretType, 'shop/web-widget-generated');
-  return { generate, known };
+  /** Another writer deletes the Secret. */
+  const gone = (): void => {
+    const { uid } = known()?.metadata ?? {};
+    server.remove(secretType, 'shop/web-widget-generated');
+    reader.store(secretType).gone('shop/web-widget-generated', uid);
+  };
+  const applies = async (): Promise<object[]> =>
+    (await state.metrics.applies.get()).values.map(({ labels, value }) => ({
+      outcome: labels.outcome,
+      value,
+    }));
+  return { generate, known, gone, applies };
 }
 
 const live = (): Readonly<Record<string, string>> =>
@@ -145,8 +156,10 @@ describe('generated values', () => {
     }
     for (let times = 0; times < 2; times++) {
       edit(change);
-      const { action, error } = await generate();
+      const { action, error, made: stored } = await generate();
       expect({ action, reason: error?.reason }).toEqual({ action: 'failed', reason: 'FieldContested' });
+      // The first was stored, and has its event.
+      expect(stored).toEqual(times === 0 ? made : undefined);
       expect(error?.message).toContain(`another writer keeps changing ${field}, which`);
     }
     const { length } = server.requests;
@@ -154,6 +167,21 @@ describe('generated values', () => {
     expect(server.requests).toHaveLength(length);
     expect(live().password).toBe(password);
     expect(await generate('1')).toMatchObject({ action: 'configured', made: ['password', 'key'] });
+  });
+
+  it('are contested where another writer deletes the Secret, and those that were stored are named and counted once', async () => {
+    const { generate, gone, applies } = newProcess();
+    const outcomes: (readonly [string, readonly string[] | undefined])[] = [];
+    for (let times = 0; times < 7; times++) {
+      const { action, made } = await generate();
+      outcomes.push([action, made]);
+      gone();
+    }
+    const made = ['password', 'key'];
+    const created = Array.from({ length: 5 }, () => ['created', made]);
+    expect(outcomes).toEqual([...created, ['failed', made], ['failed', undefined]]);
+    expect(server.writes.filter((write) => write.startsWith('POST'))).toHaveLength(6);
+    expect(await applies()).toEqual([{ outcome: 'created', value: 6 }]);
   });
 
   it('are no contest, however often a rotation is asked for', async () => {

@@ -3,7 +3,7 @@ import type { AnyObject } from '../../src/contract/object.js';
 import { isAppliedBy, managedFieldsOf } from '../../src/engine/managed-fields.js';
 import type { FieldsV1, ManagedFieldsEntry } from '../../src/engine/managed-fields.js';
 import type { ApiRequest, ApiResponse } from '../../src/engine/transport.js';
-import { deployment, newSetup, settledSetup, shared, step } from './support/apply-setup.js';
+import { deployment, edit, newSetup, settledSetup, shared, step } from './support/apply-setup.js';
 import type { Setup } from './support/apply-setup.js';
 import { anObject, applied, DEPLOYMENT, failure, MANAGER, SERVICE } from './support/builders.js';
 import { recordedFields } from './support/recorded-fields.js';
@@ -175,6 +175,75 @@ describe('Applier, a name that is there twice', () => {
     failOnce(setup, duplicate);
     const twice = anObject(SERVICE, 'web', {}, { spec: { ports: [port(80), port(81)] } });
     expect(await setup.apply(step(twice))).toMatchObject({ error: { reason: 'Invalid' } });
+    expect(requests(setup)).toEqual(['PATCH', 'GET']);
+  });
+});
+
+describe('Applier, a default that the API server refuses', () => {
+  const message = 'Invalid value: 600: must be greater than minReadySeconds';
+  const causes = [{ reason: 'FieldValueInvalid', message, field: 'spec.progressDeadlineSeconds' }];
+  const refusal = failure(
+    422,
+    'Invalid',
+    `Deployment.apps "web" is invalid: spec.progressDeadlineSeconds: ${message}`,
+    { causes },
+  );
+  const specified = (object: AnyObject, spec: object): AnyObject => ({
+    ...object,
+    spec: { ...(object.spec as object), ...spec },
+  });
+
+  it('is not ours where it is refused once we own it, too, and is not tried again', async () => {
+    const setup = await settledSetup();
+    edit(setup, (live) => specified(live, { progressDeadlineSeconds: 600 }));
+    const before = managedFieldsOf(setup.server.get(DEPLOYMENT, KEY)!);
+    setup.server.intercept = ({ body }) =>
+      JSON.stringify(body ?? '').includes('minReadySeconds') ? refusal : undefined;
+    const wrong = step(specified(deployment(), { minReadySeconds: 700 }));
+    const tried = ['PATCH', 'GET', 'REPAIR', 'PATCH', 'REPAIR'];
+    for (let time = 0; time < 2; time++) {
+      expect(await setup.apply(wrong)).toMatchObject({ error: { reason: 'Invalid', retry: 'onChange' } });
+      expect(requests(setup)).toEqual(tried);
+      setup.sync();
+    }
+    expect(managedFieldsOf(setup.server.get(DEPLOYMENT, KEY)!)).toEqual(before);
+    expect(await setup.apply({ ...step(), drift: 'warn' })).toMatchObject({ action: 'unchanged' });
+  });
+
+  it('does not keep an object from being recreated, where another field cannot be changed', async () => {
+    const setup = await settledSetup();
+    edit(setup, (live) => specified(live, { progressDeadlineSeconds: 600 }));
+    const immutable = { ...causes[0], message: 'Invalid value: {}: field is immutable' };
+    const answers = [refusal, failure(422, 'Invalid', 'is invalid', { causes: [immutable] })];
+    setup.server.intercept = ({ method, contentType }) =>
+      method === 'PATCH' && contentType !== JSON_PATCH ? answers.shift() : undefined;
+    const recreated = { ...step(specified(deployment(), { minReadySeconds: 700 })), recreate: true };
+    expect(await setup.apply(recreated)).toMatchObject({ action: 'recreated' });
+  });
+});
+
+describe('Applier, a record that anybody made up', () => {
+  const deep = { [`v:${'['.repeat(300) + ']'.repeat(300)}`]: {} };
+
+  it('is left as it is where an object is adopted', async () => {
+    const setup = newSetup();
+    const annotations = { 'reconstruct.kosmos.io/adopt-by': 'Widget/web' };
+    const managedFields = [entryOf('kubectl-create', SHARED), entryOf('kubectl-edit', { 'f:spec': deep })];
+    const metadata = { ...deployment().metadata, annotations, managedFields };
+    setup.server.put(DEPLOYMENT, { ...deployment(), metadata });
+    setup.sync();
+    expect(await setup.apply()).toMatchObject({ action: 'configured' });
+    expect(requests(setup)).toEqual(['GET', 'PATCH']);
+  });
+
+  it('is left as it is where an apply is refused', async () => {
+    const setup = await settledSetup();
+    record(setup, entryOf('kubectl-edit', { 'f:spec': { 'f:paused': deep } }));
+    const message = 'Forbidden: may not be set';
+    const causes = [{ reason: 'FieldValueForbidden', message, field: 'spec.paused' }];
+    edit(setup, (live) => ({ ...live, spec: { ...(live.spec as object), paused: true } }));
+    failOnce(setup, failure(422, 'Invalid', 'is invalid', { causes }));
+    expect(await setup.apply(step(deployment(3)))).toMatchObject({ error: { reason: 'Invalid' } });
     expect(requests(setup)).toEqual(['PATCH', 'GET']);
   });
 });
