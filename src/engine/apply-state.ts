@@ -167,10 +167,6 @@ export class Refusals {
 
   constructor(private readonly clock: Clock) {}
 
-  get size(): number {
-    return this.refusals.size;
-  }
-
   /** Returns the error that sending this again would bring. */
   find(id: string, asked: Refused): OperatorError | undefined {
     const refusal = this.refusals.get(id);
@@ -261,11 +257,6 @@ export class Fights {
   private readonly created = new Map<string, string>();
 
   constructor(private readonly clock: Clock) {}
-
-  /** Number of objects that are remembered. */
-  get size(): number {
-    return this.fights.size;
-  }
 
   /**
    * Before a correction. Another intent than the last is applied at once.

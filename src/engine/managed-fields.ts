@@ -261,12 +261,8 @@ export class FieldPaths {
   private readonly shared = new Map<string, OwnedPaths>();
   /** Where the status is a subresource, it is dropped from what is applied to the object itself. */
   private hasPlainStatus = false;
-  private known = 0;
-
   /** Number of paths of which something may be known. */
-  get size(): number {
-    return this.known;
-  }
+  private known = 0;
 
   /**
    * Returns the digests of all applied entries; learns from those of ours. Beside them stands which lists and maps other writers

@@ -316,7 +316,6 @@ describe('FieldPaths', () => {
     const expected = (n: number) => paths.expected(recording({ spec: { routes: routes(n) } }));
     owned(0);
     for (let n = 1; n < 20_000; n++) owned(n);
-    expect(paths.size).toBeLessThanOrEqual(10_000);
     expect(expected(0)).toBe(owned(0));
     expect(expected(19_999)).not.toBe(owned(19_999));
   });
