@@ -73,6 +73,12 @@ const NOTHING: Plan = { apply: [], delete: [], status: [], events: [] };
 /** Report of a plan after which the next one follows at once. */
 const UNFINISHED: Report = { readiness: worstReadiness([]) };
 
+const SETTLING: Readiness = {
+  ...{ phase: 'progressing', reason: 'Settling' },
+  message:
+    'What is rendered has changed back and forth without an edit: an earlier rendering is kept until it is known whether its own effects are the cause',
+};
+
 /** Maximum number of renderings until what a construct observes is what it renders; one that goes on never settles. */
 const MAX_PASSES = 10;
 
@@ -100,6 +106,8 @@ interface Desired {
   readonly observed?: readonly AnyObject[];
   readonly handedOver: readonly HandOver[];
   readonly error?: OperatorError;
+  /** Whether an earlier rendering is applied until it is known why the later ones differ. @default false */
+  readonly isHeld?: boolean;
   /** Time at which another rendering may count. @default - it isn't known */
   readonly requeueAt?: Date;
   /** Values that are made before anything else, so that Pods aren't replaced at once for their checksum. */
@@ -210,7 +218,7 @@ export class OwnedChildren implements Controller {
       return {
         ...{ control, ...rendering, handedOver: this.handedOver(cr, own) },
         ...(generate && { generate }),
-        ...(held && { ...(held.error && { error: held.error }), requeueAt: held.until }),
+        ...(held && { ...(held.error ? { error: held.error } : { isHeld: true }), requeueAt: held.until }),
       };
     } catch (thrown) {
       const bug = { reason: 'RenderFailed', message: describeThrown(thrown), isBug: true, cause: thrown };
@@ -361,7 +369,8 @@ export class OwnedChildren implements Controller {
       : ((isPaused ? pausedReadiness(rendered, children) : undefined) ??
         report.readiness ??
         withTroubles(worstReadiness(children.map(childReadiness)), children, this.related(pass, keepPod)));
-    const readiness = waiting && !failure ? worstReadiness([waiting.readiness, judged]) : judged;
+    const more = [...(waiting ? [waiting.readiness] : []), ...(desired.isHeld ? [SETTLING] : [])];
+    const readiness = failure || more.length === 0 ? judged : worstReadiness([...more, judged]);
     const isDrifted = changes.some(({ action }) => action === 'drifted');
     const drifted = isDrifted ? driftedCondition(changes) : undefined;
     const rotated = this.owning.generated?.conditionOf(cr, this.generatedSecret(pass));

@@ -209,7 +209,7 @@ function shortened(text: unknown): string {
   return shown.length > 300 ? `${shown.slice(0, 300)}...` : shown;
 }
 
-const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+export const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 /** Names of some types are free but for what a path can't have; these can't be in a field selector either. */
 const NO_NAME = /^\.{1,2}$|[/%=,\\\s]|^.{254}/su;
 

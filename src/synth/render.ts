@@ -12,6 +12,7 @@ import { childLabels } from '../contract/names.js';
 import { describeRef, isMap, objectId, refOf } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { originOf, thrownReading } from '../contract/origin.js';
+import { NAMESPACE } from '../contract/references.js';
 import { groupKind } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
 
@@ -59,6 +60,9 @@ class Stops {
   private lastAt = 0;
 
   add(place: string, at: number): void {
+    for (const other of this.counts.keys()) this.countOf(other, at);
+    // After a rest it is tried again as at first.
+    if (this.inARow.size >= MAX_STOPS) this.inARow.clear();
     this.counts.set(place, { count: this.countOf(place, at) + 1, at });
     this.inARow.add(place);
     this.lastAt = at;
@@ -377,10 +381,11 @@ function checkChildren(kind: RenderedKind, cr: CustomResource, objects: readonly
     const { namespace: _, ...metadata } = object.metadata;
     const child: AnyObject = type.namespaced || !object.metadata.namespace ? object : { ...object, metadata };
     const what = `${owner} renders ${describeRef(refOf(child))}`;
-    if (/^\.{1,2}$|[/%]/.test(child.metadata.name))
+    const { name, namespace } = child.metadata;
+    if (/^\.{1,2}$|[/%]/.test(name) || (namespace !== undefined && !NAMESPACE.test(namespace)))
       throw refusal(
         'InvalidName',
-        `${what}, whose name is "." or "..", or has "/" or "%"; let the CRD refuse it where it comes from the spec`,
+        `${what}, whose name is "." or "..", or has "/" or "%", or whose namespace is none; let the CRD refuse it where it comes from the spec`,
       );
     checkLengths(what, cr.metadata.name, child);
     const id = objectId(child);

@@ -2,8 +2,7 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { Server, ServerOptions } from 'node:https';
-import type { Socket } from 'node:net';
-import { setTimeout } from 'node:timers/promises';
+import type { Server as NetServer, Socket } from 'node:net';
 import { OperatorError } from '../contract/error.js';
 import type { ServingCertificate } from './certificate.js';
 
@@ -30,46 +29,8 @@ export function onceASecond(
   };
 }
 
-/** Limits of one client, by its address; a scraper and the kubelet take a hundredth of them. */
-const CLIENT = { connections: 16, turnMilliseconds: 20, burst: 50 };
-/** Number of clients from which on those that have no connection are forgotten. */
-const MAX_CLIENTS = 1_000;
-
-/** Shares the time of the process among clients: one that reaches a port must not keep it from its work. */
-export class Clients {
-  private readonly known = new Map<string, { connections: number; turn: number }>();
-
-  constructor(private readonly now = () => performance.now()) {}
-
-  /** Takes a turn. @returns the time until it comes, in milliseconds */
-  turnOf(address: string): number {
-    const [client, now] = [this.client(address), this.now()];
-    const earliest = now - CLIENT.burst * CLIENT.turnMilliseconds;
-    client.turn = Math.max(client.turn, earliest) + CLIENT.turnMilliseconds;
-    return Math.max(0, client.turn - now);
-  }
-
-  /** Takes a turn for a connection; reports whether there is one for it. */
-  connect(address: string): boolean {
-    const client = this.client(address);
-    if (client.connections >= CLIENT.connections || client.turn > this.now()) return false;
-    this.turnOf(address);
-    client.connections++;
-    return true;
-  }
-
-  disconnected(address: string): void {
-    this.client(address).connections--;
-  }
-
-  private client(address: string): { connections: number; turn: number } {
-    if (this.known.size > MAX_CLIENTS)
-      for (const [other, { connections }] of this.known) if (connections === 0) this.known.delete(other);
-    const client = this.known.get(address) ?? { connections: 0, turn: 0 };
-    this.known.set(address, client);
-    return client;
-  }
-}
+/** Maximum number of connections from one address; the oldest gives way. */
+const MAX_CONNECTIONS = 16;
 
 export interface HttpServer {
   /** The port that is listened on; differs from the one asked for only if that was 0. */
@@ -118,26 +79,21 @@ export async function serveHttp(
     keepAliveTimeout: 65_000,
     maxHeaderSize: 8_192,
   };
-  const clients = new Clients();
+  const answered = new WeakSet<Socket>();
   const respond = (request: IncomingMessage, response: ServerResponse): void => {
-    const wait = clients.turnOf(request.socket.remoteAddress ?? '');
-    const turn = wait > 0 ? setTimeout(wait, undefined, { ref: false }) : Promise.resolve();
-    const answered = turn.then(() => answer(routes, refusal, request, response));
-    answered.catch(() => {
+    const { socket } = request;
+    // Requests that don't wait for an answer would pile up.
+    if (answered.has(socket)) return void socket.destroy();
+    answered.add(socket);
+    response.once('close', () => answered.delete(socket));
+    answer(routes, refusal, request, response).catch(() => {
       // The reason is for the log of the process alone.
       response.writeHead(500).end('Internal error\n');
     });
   };
   const server = certificate ? secureServer(limits, certificate, respond) : createServer(limits, respond);
   server.setTimeout(timeoutMilliseconds);
-  // Before a handshake begins.
-  server.prependListener('connection', (socket: Socket) => {
-    const { remoteAddress = '' } = socket;
-    if (!clients.connect(remoteAddress)) return void socket.destroy();
-    socket.once('close', () => {
-      clients.disconnected(remoteAddress);
-    });
-  });
+  boundConnections(server);
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause) => {
       const message = `${flag} ${address} can't be listened on: ${cause.message}; choose another address, or 0 to turn it off`;
@@ -158,6 +114,25 @@ export async function serveHttp(
         server.closeAllConnections();
       }),
   };
+}
+
+/** Bounds how many requests of one client are answered in a turn of the event loop, so that none keeps the process from its work. */
+function boundConnections(server: NetServer): void {
+  const open = new Map<string, Set<Socket>>();
+  server.on('connection', (socket: Socket) => {
+    const { remoteAddress = '' } = socket;
+    const sockets = open.get(remoteAddress) ?? new Set();
+    open.set(remoteAddress, sockets.add(socket));
+    const [oldest] = sockets;
+    if (sockets.size > MAX_CONNECTIONS && oldest) {
+      sockets.delete(oldest);
+      oldest.destroy();
+    }
+    socket.once('close', () => {
+      sockets.delete(socket);
+      if (sockets.size === 0 && open.get(remoteAddress) === sockets) open.delete(remoteAddress);
+    });
+  });
 }
 
 /** A renewed certificate is used from the next connection on. */

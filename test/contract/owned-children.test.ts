@@ -638,6 +638,7 @@ describe('OwnedChildren, references', () => {
     };
     for (let turn = 0; turn < 23; turn++) planAt(turn, String(turn % 2));
     const held = planAt(12_000, 'the end');
+    expect(statusOf(held).conditions[0]).toMatchObject({ status: 'Unknown', reason: 'Settling' });
     expect(held.apply).toHaveLength(1);
     const at = (milliseconds: number) => new Date(NOW.getTime() + milliseconds);
     expect(typeof held.requeueAt === 'function' && held.requeueAt([])).toEqual(at(22_000));

@@ -128,6 +128,11 @@ describe('A controller, with a construct that hangs', () => {
     expect(fault('d', { namespace: 'd', size: 1 })).toBeUndefined();
     expect(fault('e', { namespace: 'e' })?.message).toMatch(stopped);
     expect(fault('d', { namespace: 'd', size: 2, generation: 2 })).toBeUndefined();
+    for (const namespace of ['f', 'g', 'h'])
+      expect(fault(namespace, { namespace })?.message).toMatch(stopped);
+    pass(60_000);
+    expect(fault('i', { namespace: 'i' })?.message).toMatch(stopped);
+    expect(fault('d', { namespace: 'd', size: 3, generation: 3 })).toBeUndefined();
   });
 });
 
@@ -358,6 +363,14 @@ const REFUSALS: [what: string, build: Build, expected: string][] = [
     'the moon is full',
   ],
 ];
+
+test.each(['a/configmaps/b', '..', 'a%2fb'])('a child in a namespace called %s is refused', (namespace) => {
+  const meta = { name: 'a', namespace };
+  const kind = kindThat((scope) => void configMap(scope, 'a', { metadata: meta }), 'Cluster');
+  const { metadata, ...cr } = widget('web', { image: 'nginx' });
+  const { namespace: _, ...cluster } = metadata;
+  expect(reasonOf(() => render(kind, { ...cr, metadata: cluster }))).toMatch(/^InvalidName: /);
+});
 
 /** What is told of a custom resource of that name. */
 function toldOf(name: string, build: Build): string {

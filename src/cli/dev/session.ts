@@ -269,11 +269,13 @@ class Session {
     if (!this.isOver()) this.following ??= this.connected.follow();
   }
 
-  /** Until all of it is applied, each save tries again: a CRD among it is served a moment later. */
+  /** Applies them where they have changed, or weren't applied whole. */
   private async applyPrerequisites(): Promise<void> {
     const folder = join(this.root, PREREQUISITES);
-    if (!this.isIncomplete || !existsSync(folder)) return;
-    const { applied, refused } = await this.stand.applyFolder(folder);
+    if (!this.isIncomplete) return;
+    const { applied, refused } = existsSync(folder)
+      ? await this.stand.applyFolder(folder)
+      : { applied: [], refused: [] };
     if (this.isOver()) return;
     for (const line of applied) this.view.report(`${PREREQUISITES}/: ${line}`);
     this.trouble('prerequisites', `Not everything in ${PREREQUISITES}/ is applied`, refused);
