@@ -83,8 +83,9 @@ const crdFile = `crds/${appServices}.yaml`;
 async function installCrd(kubectl: Kubectl, created?: () => void): Promise<void> {
   await kubectl.demonstrate('create', '-f', crdFile);
   created?.();
-  // kubectl fails to wait for a condition while there are none at all, as for a moment after this.
-  await kubectl.run('wait', '--for=jsonpath={.status.conditions}', `crd/${appServices}`, '--timeout=30s');
+  // kubectl fails to wait for a condition while there are none at all, as for a moment after this: they come with the names.
+  const accepted = '--for=jsonpath={.status.acceptedNames.kind}=AppService';
+  await kubectl.run('wait', accepted, `crd/${appServices}`, '--timeout=30s');
   await kubectl.demonstrate('wait', '--for=condition=Established', `crd/${appServices}`, '--timeout=30s');
   // Also waits for the API server's cache of the new kind, which answers a watch that comes too early.
   await kubectl.demonstrate('get', appServices, '--all-namespaces');

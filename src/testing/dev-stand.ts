@@ -102,8 +102,8 @@ class DevStand {
     const apply = ['apply', '--server-side', '--force-conflicts', '--recursive', '-f', folder];
     const kubectl = (args: readonly string[]) => this.sandbox.kubectl(args, { allowFailure: true });
     let result = await kubectl(apply);
-    if (result.code !== 0 && result.stdout.includes('customresourcedefinition')) {
-      // Objects of a CRD in the folder are applied once it is served.
+    if (result.code !== 0 && result.stdout !== '') {
+      // What comes before its namespace or its CRD is applied once that is there.
       await kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s']);
       result = await kubectl(apply);
     }

@@ -262,6 +262,8 @@ class Session {
       const rejected = await this.connected.samples.update(samples, changed, keptCrds, this.signal);
       if (this.isOver()) return;
       this.trouble('cluster', 'The cluster keeps what it has of these samples', rejected);
+      // Their namespaces are there now.
+      await this.applyPrerequisites();
     }
     view.show({ hints: usage(stand, samples[0]) });
     this.trouble('samples', 'The samples have mistakes; the last good ones stay', mistakes);
