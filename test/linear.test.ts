@@ -3,9 +3,11 @@ import type { Reader } from '../src/contract/controller.js';
 import { APPLIED_HASH_ANNOTATION } from '../src/contract/names.js';
 import { contentHash } from '../src/contract/object.js';
 import { waitingOf } from '../src/contract/order.js';
+import { keepStatus } from '../src/contract/projections.js';
 import { compileRegularExpression } from '../src/contract/regular-expression.js';
 import { steady, steadyUnschedulable } from '../src/contract/pods.js';
 import { replicaFailure } from '../src/kinds/app-service/status.js';
+import { Store } from '../src/engine/cache.js';
 import type { Target, Targets } from '../src/kinds/stream-ingress/targets.js';
 import { upstreamsIn } from '../src/kinds/stream-ingress/watched.js';
 import { isIPv4Format, isMailAddress, isRequestUri, parseDuration } from '../src/synth/formats.js';
@@ -46,7 +48,40 @@ function manySlices(count: number): unknown {
   );
 }
 
+/** Records of field managers that name one item of a list by other keys each time, or by one that is long. */
+function manyKeys(count: number, length: number): void {
+  const env = { 'f:env': { 'k:{"name":"a"}': { 'f:value': {} } } };
+  const keys = Array.from({ length: count }, (_, n) => [`k:{"${n === 0 ? 'name' : `x${n}`}":"c"}`, env]);
+  const long = { [`k:{"a":[${Array<string>(length).fill('[]').join(',')}]}`]: {} };
+  const annotations = { [APPLIED_HASH_ANNOTATION]: 'x u' };
+  const record = { 'f:metadata': { 'f:annotations': { [`f:${APPLIED_HASH_ANNOTATION}`]: {} } } };
+  const entry = (manager: string, fieldsV1: object) => ({
+    ...{ manager, operation: 'Apply', fieldsV1: { ...record, ...fieldsV1 } },
+  });
+  const managedFields = [
+    entry('a', { 'f:spec': { 'f:containers': Object.fromEntries(keys) as object } }),
+    ...Array.from({ length: 40 }, (_, n) => entry(`b${n}`, {})),
+    entry('kubectl-edit', { 'f:spec': { 'f:containers': long } }),
+  ];
+  const items = Array.from({ length: 40_000 }, (_, n) => ({ name: `a${n}`, value: '' }));
+  const metadata = { namespace: 'shop', name: 'a', resourceVersion: '1', annotations, managedFields };
+  const spec = { containers: [{ name: 'c', env: items }] };
+  new Store({ keep: keepStatus }).observed({ apiVersion: 'v1', kind: 'Pod', metadata, spec });
+}
+
 test.each<readonly [string, () => unknown]>([
+  [
+    'a record with many keys',
+    () => {
+      manyKeys(3_000, 10);
+    },
+  ],
+  [
+    'a record with a long key',
+    () => {
+      manyKeys(1, 400_000);
+    },
+  ],
   ['an order of many objects', () => waitInChain(600)],
   ['a Service of many slices', () => manySlices(2_000)],
   [

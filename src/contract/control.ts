@@ -3,7 +3,7 @@ import { DRIFT_MODES } from './controller.js';
 import type { DriftMode, Explanation } from './controller.js';
 import { oneOf } from './definition.js';
 import { OperatorError } from './error.js';
-import { ANNOTATIONS, DRIFT_ANNOTATION, PAUSED_ANNOTATION } from './names.js';
+import { ANNOTATIONS, DRIFT_ANNOTATION, PAUSED_ANNOTATION, ROTATE_ANNOTATION } from './names.js';
 import { describeRef, objectId, refOf } from './object.js';
 import type { AnyObject, CustomResource } from './object.js';
 
@@ -15,6 +15,9 @@ export interface Control {
   readonly drift?: DriftMode;
 }
 
+/** Maximum number of characters of a text that asks for a rotation: it is kept in the Secret and in a condition. */
+const MAX_ROTATE = 256;
+
 type Annotations = NonNullable<AnyObject['metadata']['annotations']>;
 
 /** @throws OperatorError `InvalidAnnotation` */
@@ -24,6 +27,9 @@ export function controlOf(annotations: Annotations): Control {
   // Ignored, a misspelt `paused` would let an operator write during a pause.
   if (unknown !== undefined)
     throw invalid(unknown, `there is no such annotation; ${oneOf(unknown, ANNOTATIONS)} Rename it`);
+  const { length } = annotations[ROTATE_ANNOTATION] ?? '';
+  if (length > MAX_ROTATE)
+    throw invalid(ROTATE_ANNOTATION, `it has ${length} characters; write at most ${MAX_ROTATE}`);
   const drift = annotated(annotations, DRIFT_ANNOTATION, DRIFT_MODES);
   const isPaused = annotated(annotations, PAUSED_ANNOTATION, ['true', 'false']) === 'true';
   return { isPaused, ...(drift && { drift }) };

@@ -19,8 +19,8 @@ const MAX_RENDERINGS = {
 };
 /** The same while one rendering is held: nothing is written then, so others change what it reads. */
 const MAX_WHILE_HELD = { returns: 3, changes: 50 };
-/** Nothing is counted where others change what it reads. */
-const UNCOUNTED = { returns: Infinity, changes: Infinity };
+/** The same where others change what it reads: after so many it is held once more, since it may swing by itself by now. */
+const BY_OTHERS = { returns: Infinity, changes: 4_000 };
 /** Pause in the changes after which counting begins again. */
 const CALM_MILLISECONDS = 600_000;
 /** Least pause in the changes while a rendering is held that shows that its own effects changed what it reads. */
@@ -66,7 +66,7 @@ class Tally {
     const changed = hashes.findIndex((hash, index) => hash !== this.last[index]);
     this.changes++;
     if (this.seen.has(rendering)) this.returns++;
-    if (this.limits !== UNCOUNTED) this.seen.add(rendering);
+    if (this.limits !== BY_OTHERS) this.seen.add(rendering);
     this.last = hashes;
     this.changedAt = at;
     return changed;
@@ -200,7 +200,7 @@ export class SteadyRenderer {
     const { tally, calmMilliseconds, holdMilliseconds, held } = course;
     if (at - tally.changedAt >= calmMilliseconds) return go(MAX_RENDERINGS, held && holdMilliseconds);
     const changed = rendered[tally.add(hashes, at)];
-    if (held) return tally.isExceeded ? go(UNCOUNTED) : stillHeld(course, held, at);
+    if (held) return tally.isExceeded ? go(BY_OTHERS) : stillHeld(course, held, at);
     if (!tally.isExceeded) return { rendered };
     const sureMilliseconds = Math.max(SURE_MILLISECONDS, SURE_CHANGES * tally.meanMilliseconds);
     const hold: Held = { rendered, error: neverSettles(cr, tally, changed), sureMilliseconds, isSure: false };

@@ -1,4 +1,9 @@
-import { ADOPT_BY_ANNOTATION, GENERATED_ANNOTATION, isHashAnnotation } from './names.js';
+import {
+  ADOPT_BY_ANNOTATION,
+  APPLIED_HASH_ANNOTATION,
+  GENERATED_ANNOTATION,
+  isHashAnnotation,
+} from './names.js';
 import type { OperatorError } from './error.js';
 import { deepFreeze, isTooDeep, objectId } from './object.js';
 import type { AnyObject, KubernetesObject, ObjectMeta, OwnerReference } from './object.js';
@@ -50,14 +55,17 @@ export function keepStatus(object: AnyObject): AnyObject {
 /** Maximum number of characters of our annotations that are kept of an object: every writer may make some up. */
 const MAX_ANNOTATIONS = 20_000;
 
+/** Kept before those of shared objects, whose names anybody may choose. */
+const EXACT = [APPLIED_HASH_ANNOTATION, ADOPT_BY_ANNOTATION, GENERATED_ANNOTATION];
+
 function ownAnnotations(all: Readonly<Record<string, string>>): [string, string][] {
   let left = MAX_ANNOTATIONS;
-  return Object.entries(all).filter(([name, value]) => {
-    const isOwn = name === ADOPT_BY_ANNOTATION || name === GENERATED_ANNOTATION || isHashAnnotation(name);
-    const size = name.length + value.length;
-    const isKept = isOwn && size <= left;
-    if (isKept) left -= size;
-    return isKept;
+  const shared = Object.keys(all).filter((name) => isHashAnnotation(name) && !EXACT.includes(name));
+  return [...EXACT, ...shared].flatMap((name) => {
+    const value = all[name];
+    if (value === undefined || name.length + value.length > left) return [];
+    left -= name.length + value.length;
+    return [[name, value]];
   });
 }
 

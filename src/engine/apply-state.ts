@@ -80,6 +80,8 @@ export interface LastApply {
 
 /** Maximum number of remembered applies: most objects are reconciled again soon, and a rival process changes them at once. */
 const LATEST_LIMIT = 2_000;
+/** Maximum number of remembered creations: a writer that deletes as many in turn meets no brake. */
+const CREATED_LIMIT = 50_000;
 
 /**
  * Last apply of each object. Those of which the server records something else than computed from the intent, e.g. because it
@@ -280,7 +282,7 @@ export class Fights {
     this.created.delete(id);
     this.created.set(id, hash);
     const [oldest = ''] = this.created.keys();
-    if (this.created.size > LATEST_LIMIT) this.created.delete(oldest);
+    if (this.created.size > CREATED_LIMIT) this.created.delete(oldest);
     if (isAgain) this.corrected(id, object, undefined, hash);
   }
 

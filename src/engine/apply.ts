@@ -511,6 +511,9 @@ export class Applier {
     checkNotTerminating(live);
     const body = lacking(live, task, values);
     if (!body) return { action: 'unchanged' };
+    // Whether a Secret was restored is judged by the plan, of the version that it has seen.
+    const isSeen = known?.object.metadata.resourceVersion === live.metadata.resourceVersion;
+    if (!body.drift && !isSeen) throw changedMeanwhile(step.object);
     try {
       const data = this.made(body.names, values);
       const stored = await write(

@@ -40,6 +40,9 @@ export function managedFieldsOf(object: AnyObject): readonly ManagedFieldsEntry[
 /** Maximum numbers of entries of an object, and of segments in them, that are walked: every writer may record anything. */
 const WALKED = { entries: 50, segments: 20_000 };
 
+/** Maximum number of characters of a segment: names have 253, and keys are made of some. */
+const MAX_SEGMENT = 4_096;
+
 /**
  * Returns an object without the entries that aren't walked, since they are nested too deeply, or beyond the bounds of `WALKED`:
  * for reading, never to be written. Where an entry of ours is among them, the object is applied with every reconcile.
@@ -63,6 +66,7 @@ function sizeOf(fields: FieldsV1, levels = MAX_DEPTH): number {
   if (levels === 0) return Infinity;
   let size = 0;
   for (const [segment, child] of Object.entries(fields)) {
+    if (segment.length > MAX_SEGMENT) return Infinity;
     // One that is shorter can't be nested so deeply.
     const mayBeDeep = segment.length > MAX_DEPTH && /^[kv]:/.test(segment);
     if (mayBeDeep && isTooDeep(JSON.parse(segment.slice(2)))) return Infinity;
@@ -237,6 +241,8 @@ interface Reading {
   readonly at: string[];
   /** Paths of leaves, some of them: of ours those with nothing in them, of others those that are owned as a whole. */
   readonly leaves: string[];
+  /** Items of the live lists by the keys that name them, for all entries of the object. */
+  readonly lists: Map<readonly unknown[], Map<string, ReadonlyMap<string, unknown>>>;
 }
 
 /** No name of a field. */
@@ -272,21 +278,25 @@ export class FieldPaths {
     const digests = new Map<string, string>();
     const ours: string[] = [];
     const filled: string[] = [];
+    const lists: Reading['lists'] = new Map();
+    let left = MAX_MARKS;
     for (const entry of managedFieldsOf(object)) {
       const { manager, operation, subresource, fieldsV1 } = entry;
       if (!manager || !fieldsV1 || (operation !== 'Apply' && subresource)) continue;
       const isOurs = operation === 'Apply' && isOwnEntry(object, entry);
       if (isOurs && !subresource) this.hasPlainStatus ||= 'f:status' in fieldsV1;
-      const reading: Reading = { of: isOurs ? 'ours' : 'others', at: [], leaves: [] };
+      const reading: Reading = { of: isOurs ? 'ours' : 'others', at: [], leaves: [], lists };
       const canonical = this.recorded(fieldsV1, isOurs ? this.root : UNKNOWN, object, reading);
       const key = ownerKey(manager, subresource);
-      const bare = isOurs ? reading.leaves : [];
+      const bare = isOurs ? reading.leaves.slice(0, left) : [];
+      left -= bare.length;
       if (operation === 'Apply') digests.set(key, digest(canonical) + bare.map((at) => mark(at)).join(''));
       if (isOurs && !subresource) ours.push(key);
       else if (!subresource) filled.push(...reading.leaves.map((at) => mark(at, FILLED)));
     }
     if (filled.length > 0)
-      for (const key of ours) digests.set(key, (digests.get(key) ?? '') + filled.join(''));
+      for (const key of ours.slice(0, MAX_OURS))
+        digests.set(key, (digests.get(key) ?? '') + filled.slice(0, MAX_MARKS).join(''));
     const id = [...digests].flat().join();
     const known = this.shared.get(id);
     if (known) return known;
@@ -326,7 +336,12 @@ export class FieldPaths {
       (one) => one.manager === manager && one.operation === 'Apply' && one.subresource === subresource,
     );
     // Beside what was sent, not beside the answer: what was sent empty, and is filled, may be merged.
-    this.recorded(entry?.fieldsV1 ?? {}, this.root, intent, { of: 'answer', at: [], leaves: [] });
+    this.recorded(entry?.fieldsV1 ?? {}, this.root, intent, {
+      of: 'answer',
+      at: [],
+      leaves: [],
+      lists: new Map(),
+    });
     return this.expected(intent, owned, subresource);
   }
 
@@ -363,7 +378,8 @@ export class FieldPaths {
    */
   private recorded(fields: FieldsV1, shape: Shape, live: unknown, reading: Reading): string {
     const segments: string[] = [];
-    let items: Map<string, unknown> | undefined;
+    /** Items that a segment has named: another one that does would have all below them walked again. */
+    const named = new Set<unknown>();
     for (const segment of Object.keys(fields)) {
       const child = fields[segment];
       if (segment === '.' || !child) continue;
@@ -382,8 +398,9 @@ export class FieldPaths {
         learn(shape, segment.startsWith('k:') ? 'map-list' : 'set', reading, names);
         canonical = segment.slice(0, 2) + appliedKey(key, child, shape);
         if (Array.isArray(live) && names.length > 0) {
-          items ??= new Map(live.map((item) => [listKey(item, names), item]));
-          inside = items.get(listKey(key, names));
+          inside = itemsBy(names, live, reading)?.get(listKey(key, names));
+          if (named.has(inside)) inside = undefined;
+          named.add(inside);
         }
         reading.at.push(canonical);
         next = this.below(shape, ITEM);
@@ -500,6 +517,23 @@ function canonicalKey(key: readonly (readonly [string, unknown])[]): string {
   return canonicalJson(Object.fromEntries(key.filter(([, value]) => value !== '')));
 }
 
+/** Maximum number of sets of keys by which one list is looked up: a record of ours has one. */
+const MAX_KEYS = 3;
+
+/** Returns the items of a live list by their keys of these names; each list is gone through once for them. */
+function itemsBy(
+  names: readonly string[],
+  live: readonly unknown[],
+  { lists }: Reading,
+): ReadonlyMap<string, unknown> | undefined {
+  const known = lists.get(live) ?? new Map<string, ReadonlyMap<string, unknown>>();
+  lists.set(live, known);
+  const spelled = names.join();
+  if (!known.has(spelled) && known.size < MAX_KEYS)
+    known.set(spelled, new Map(live.map((item) => [listKey(item, names), item])));
+  return known.get(spelled);
+}
+
 /** Returns the key under which an item is recorded, for a look-up. */
 function listKey(item: unknown, names: readonly string[]): string {
   return JSON.stringify(names.map((name) => memberOf(item, name)));
@@ -528,7 +562,7 @@ function memberOf(item: unknown, name: string): unknown {
 
 const LEAF = '';
 const DIGEST_LENGTH = 16;
-const SHARED_LIMIT = 10_000;
+const SHARED_LIMIT = 2_000;
 const SHAPES_LIMIT = 10_000;
 
 function node(segments: string[]): string {
@@ -542,6 +576,8 @@ function digest(canonical: string): string {
 
 /** Maximum number of leaves of an entry that are marked: marks are kept with each object. */
 const MAX_MARKS = 100;
+/** Maximum number of entries of ours on one object that leftovers and marks are worked out for. */
+const MAX_OURS = 5;
 const FILLED = '!';
 
 /** Appended to a digest: a leaf of ours with nothing in it, or one of others with something. */
@@ -653,13 +689,13 @@ export const isHeld: IsLeftOver = ({ manager, operation, subresource }, own) => 
  */
 export function sharedWith(isLeftOver: IsLeftOver, object: AnyObject): readonly string[] | undefined {
   if (object.metadata.annotations?.[APPLIED_HASH_ANNOTATION] === undefined) return undefined;
-  const sharing = managedFieldsOf(object).filter(
+  const ours = managedFieldsOf(object).filter(
     (entry) =>
-      entry.operation === 'Apply' &&
-      !isLegacy(entry) &&
-      !entry.subresource &&
-      withoutOwners(isLeftOver, object, entry.manager ?? '') !== undefined,
+      entry.operation === 'Apply' && !isLegacy(entry) && !entry.subresource && isOwnEntry(object, entry),
   );
+  const sharing = ours
+    .slice(0, MAX_OURS)
+    .filter(({ manager = '' }) => withoutOwners(isLeftOver, object, manager) !== undefined);
   return sharing.length === 0 ? undefined : sharing.map(({ manager = '' }) => manager);
 }
 

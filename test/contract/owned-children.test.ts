@@ -1008,6 +1008,8 @@ describe('OwnedChildren, paused', () => {
     }
     const plan = planned({ cr: pausedCr({}, 'yes'), children: [object(SERVICE, 'old')] });
     expect(plan).toMatchObject({ apply: [], delete: [], error: { reason: 'InvalidAnnotation' } });
+    const long = planned({ cr: cr({ annotations: { 'reconstruct.kosmos.io/rotate': 'x'.repeat(257) } }) });
+    expect(long).toMatchObject({ apply: [], error: { reason: 'InvalidAnnotation' } });
     expect(conditionsOf(plan).Stalled).toMatchObject({
       status: 'True',
       message: containing('"yes" is none of true, false'),

@@ -166,6 +166,9 @@ describe('generated values', () => {
     expect(await generate()).toMatchObject({ action: 'failed', error: { reason: 'FieldContested' } });
     expect(server.requests).toHaveLength(length);
     expect(live().password).toBe(password);
+    // No rotation of what no plan has seen: it may be a backup of one that was rotated.
+    expect(await generate('1')).toMatchObject({ action: 'failed', error: { retry: 'now' } });
+    expect(live().password).toBe(password);
     expect(await generate('1')).toMatchObject({ action: 'configured', made: ['password', 'key'] });
   });
 

@@ -123,8 +123,10 @@ describe('Store, a record of field managers that anybody made up', () => {
   it('has as little kept of made up annotations and owners', () => {
     const { store } = newStore({ keep: keepStatus });
     const long = 'x'.repeat(250_000);
+    const medium = 'x'.repeat(19_950);
     const theirs = {
       [`${SHARED_HASH_PREFIX}a`]: long,
+      [`${SHARED_HASH_PREFIX}b`]: medium,
       [GENERATED_ANNOTATION]: long,
       [ADOPT_BY_ANNOTATION]: long,
     };
@@ -138,6 +140,19 @@ describe('Store, a record of field managers that anybody made up', () => {
     expect(object.metadata.annotations).toEqual(annotations);
     expect(object.metadata.ownerReferences).toHaveLength(10);
     expect(controllerOf(object)?.uid).toBe('9999');
+  });
+
+  it('costs the memory of some marks, however many entries are like ours', () => {
+    const { store } = newStore();
+    const empty = Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`f:${n}`, {}]));
+    const full = Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`f:b${n}`, {}]));
+    const managedFields = Array.from({ length: 50 }, (_, n) =>
+      applied(`a${n}`, n % 2 ? { ...record, 'f:data': empty } : { 'f:data': full }),
+    );
+    const data = Object.fromEntries(Object.keys(full).map((name) => [name.slice(2), [1]]));
+    store.observed({ ...configMap('a', '1', { annotations, managedFields }), data });
+    const kept = [...store.get('shop/a')!.owned.values()].join('');
+    expect(kept.length).toBeLessThan(10_000);
   });
 
   it('costs the memory of some marks', () => {
