@@ -19,7 +19,7 @@ const MAX_RENDERINGS = {
 };
 /** The same while one rendering is held: nothing is written then, so others change what it reads. */
 const MAX_WHILE_HELD = { returns: 3, changes: 50 };
-/** The same where others change what it reads: after so many it is held once more, since it may swing by itself by now. */
+/** The same where others change what it reads: then it is held once more, since by now it may follow its own effects. */
 const BY_OTHERS = { returns: Infinity, changes: 4_000 };
 /** Pause in the changes after which counting begins again. */
 const CALM_MILLISECONDS = 600_000;

@@ -55,7 +55,7 @@ export function keepStatus(object: AnyObject): AnyObject {
 /** Maximum number of characters of our annotations that are kept of an object: every writer may make some up. */
 const MAX_ANNOTATIONS = 20_000;
 
-/** Kept before those of shared objects, whose names anybody may choose. */
+/** Annotations that are kept before those of shared objects, whose names any writer may choose. */
 const EXACT = [APPLIED_HASH_ANNOTATION, ADOPT_BY_ANNOTATION, GENERATED_ANNOTATION];
 
 function ownAnnotations(all: Readonly<Record<string, string>>): [string, string][] {

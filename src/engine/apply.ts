@@ -137,7 +137,7 @@ export class Applier {
     } catch (error) {
       return { ref, action: 'failed', error: classify(error, `Give back ${describeRef(ref)}`) };
     }
-    this.fights.wasDeleted(`${objectId(object)} ${controllerOf(object)?.uid ?? ''}`);
+    this.fights.wasDeleted(fightKey(objectId(object), controllerOf(object)?.uid));
     return deleteObject(this.props.api, object, reader);
   }
 
@@ -578,7 +578,7 @@ export class Applier {
    * - What we applied in an earlier version of the API has fields that the present version doesn't know.
    *   https://github.com/fluxcd/flux2/issues/5715
    *
-   * @returns what undoes that; nothing where another try is of no use
+   * @returns a function that undoes the repair; undefined where another try would fail, too
    */
   private async repair(
     step: ApplyStep,
@@ -707,8 +707,12 @@ function isDrift(task: Task, known: Entry, isBareOurs = true): boolean {
 }
 
 /** An object that was created again is the same one, for as long as its owner is. */
+function fightKey(id: string, ownerUid = ''): string {
+  return `${id} ${ownerUid}`;
+}
+
 function fightId({ step, objectId: id }: Task): string {
-  return `${id} ${step.owner?.uid ?? ''}`;
+  return fightKey(id, step.owner?.uid);
 }
 
 function applyId({ step, objectId: id }: Task): string {

@@ -81,11 +81,9 @@ class Stops {
     };
     const [count, namespaces] = [this.countOf(place, now), this.inARow.size];
     const pause = Math.min(REST_MILLISECONDS * 2 ** (count - MAX_STOPS), MAX_REST_MILLISECONDS);
-    const own =
-      count >= MAX_STOPS
-        ? rest(`${count} times in this namespace`, pause, this.counts.get(place)?.at ?? 0)
-        : undefined;
-    if (own ?? namespaces < MAX_STOPS) return own;
+    const since = this.counts.get(place)?.at ?? 0;
+    const own = count >= MAX_STOPS ? rest(`${count} times in this namespace`, pause, since) : undefined;
+    if (own || namespaces < MAX_STOPS) return own;
     return rest(`in ${namespaces} namespaces in a row`, REST_MILLISECONDS, this.lastAt);
   }
 
@@ -99,8 +97,8 @@ class Stops {
 
 /**
  * Returns the renderer of a controller, which compares with its last rendering instead. The same custom resource is rendered
- * under the limit of time only once, and not again where it was stopped. A construct that was stopped several times for the custom
- * resources of a namespace rests for these, since each stop holds up all others; one that was stopped in several namespaces in a row rests for all.
+ * under the limit of time only once, and not again where it was stopped. Each stop holds up all others: a construct that was
+ * stopped several times in a namespace rests for it, and one that was stopped in several namespaces in a row rests for all.
  */
 export function controllerRender(milliseconds = MOST_MILLISECONDS, now = () => performance.now()): Render {
   /** What custom resources were rendered from in time; what the controller has stored is never changed. */

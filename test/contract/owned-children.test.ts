@@ -629,6 +629,25 @@ describe('OwnedChildren, references', () => {
     expect(planAt(most, 'the end').apply[0]?.object).toEqual(wanted('the end'));
   });
 
+  it('holds one again that follows its own effects after others have changed what it reads', () => {
+    const one = controller({ kind, render });
+    let at = NOW.getTime();
+    const planWith = (live: AnyObject): Plan => {
+      const find: Reader['find'] = ({ keep }) => ({ objects: [keep(live)] });
+      return one.reconcile('shop/web', { ...readerOf({}), find }, new Date((at += 1_000)));
+    };
+    const theirs = (turn: number) => ({ ...object(CONFIG_MAP, 'web'), data: { text: String(turn % 2) } });
+    for (let turn = 0; turn < 100; turn++) planWith(theirs(turn));
+    let stalls = 0;
+    let live = theirs(0);
+    for (let turn = 0; turn < 5_000; turn++) {
+      const { apply, error } = planWith(live);
+      live = apply[0]!.object as typeof live;
+      if (error) stalls++;
+    }
+    expect(stalls).toBeGreaterThan(0);
+  });
+
   it('applies what others leave behind in the middle of a hold, a minute later, and recreates what is deleted', () => {
     const one = controller({ kind, render });
     const theirs = (text: string) => ({ ...object(CONFIG_MAP, 'web'), data: { text } });

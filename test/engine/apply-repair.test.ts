@@ -222,7 +222,7 @@ describe('Applier, a default that the API server refuses', () => {
   });
 });
 
-describe('Applier, a record that anybody made up', () => {
+describe('Applier, a record that a writer made up', () => {
   const deep = { [`v:${'['.repeat(300) + ']'.repeat(300)}`]: {} };
 
   it('is left as it is where an object is adopted', async () => {

@@ -93,7 +93,7 @@ describe('Store, an object that is nested too deeply', () => {
   });
 });
 
-describe('Store, a record of field managers that anybody made up', () => {
+describe('Store, a record of field managers that a writer made up', () => {
   const fields = (count: number): object =>
     Object.fromEntries(Array.from({ length: count }, (_, n) => [`f:${n}`, {}]));
   const below = (depth: number, inner: object): object =>
