@@ -87,7 +87,9 @@ export function planGateway(
   for (const cr of claims.holders)
     plans.set(cr, planChildren(cr, view.resolution(cr), childrenNow(cr), render));
   const open = claims.holders.filter((cr) => plans.get(cr)?.open);
-  const excess = beyondBounds(target, open, (cr) => childrenNow(cr).length > 0);
+  // Users who may write routes can forge one; with a ListenerSet they have the port without us.
+  const hasListener = (cr: StreamIngress) => childrenNow(cr).some(({ kind }) => kind === LISTENER_SET);
+  const excess = beyondBounds(target, open, hasListener);
   for (const cr of excess.keys()) plans.set(cr, dropChildren(childrenNow(cr)));
   const all = [...plans.values()];
   return {

@@ -68,7 +68,7 @@ export function openings(
     if (!obstacle || (obstacle.reason === 'TargetNotFound' && isOpen(entry, state))) free.push(entry);
   }
   const wanted = free.map(({ cr }) => cr);
-  const beyond = beyondBounds(target, wanted, (cr) => isOpen(entryOf(cr), state));
+  const beyond = beyondBounds(target, wanted, (cr) => isOwnOpen(entryOf(cr), state));
   for (const [cr, message] of beyond) obstacles.set(cr, condition('False', 'TooManyListeners', message));
   const entries = free.filter(({ cr }) => !beyond.has(cr));
   return { entries, obstacles, open: new Set(entries.map(({ cr }) => cr)) };
@@ -86,6 +86,16 @@ export function portIn({ protocol, listen }: Entry, { service }: SharedState): O
 function isOpen(entry: Entry, state: SharedState): boolean {
   const present = entryIn(entry, state);
   return present !== undefined && present.ours && present.value.split(':')[0] === upstreamKey(entry.cr);
+}
+
+/** Reasons of an open port that doesn't work; its custom resource had it opened all the same. */
+const NOT_WORKING = ['TargetNotFound', 'TargetNotConfigured', 'LoadBalancerPortsError'];
+
+/** Reports whether it is open, and was opened for this custom resource: an entry doesn't say that, but the status does. */
+function isOwnOpen(entry: Entry, state: SharedState): boolean {
+  const told = entry.cr.status?.conditions?.find(({ type }) => type === 'Programmed');
+  const wasOpened = told !== undefined && (told.status !== 'False' || NOT_WORKING.includes(told.reason));
+  return wasOpened && isOpen(entry, state);
 }
 
 /** Returns why the target can't open a port for its holder. */

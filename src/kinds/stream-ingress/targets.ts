@@ -152,6 +152,7 @@ export function targetName({ defaultName = NO_TARGET }: Targets, className: stri
  * Returns those for which a target has no room, each with the reason. What is open stays open, also where an older one would
  * come in, or a bound was lowered.
  * @param wanted those whose port is to be open, the oldest first; one that only waits takes no place
+ * @param isOpen for this custom resource: the port of another one that has gone would be room beyond the bound of a namespace
  */
 export function beyondBounds(
   { name, maxListeners, maxListenersPerNamespace }: Target,

@@ -118,6 +118,7 @@ describe('the shared objects', () => {
         listen: 9000 + index,
         minute: index % 60,
         is_service: false,
+        ...(index === 59 && { status: { conditions: [{ type: 'Programmed', status: 'True' }] } }),
       }),
     );
     const younger = streamIngress({ name: 'other', listen: 9500, minute: 59 });
@@ -147,6 +148,36 @@ describe('the shared objects', () => {
     expect(applied(closing)).toEqual([`${service}: 9000/TCP`, 'ConfigMap tcp-services: 9000']);
     const closed = [...crs, nginxService(9000), tcpServices({ 9000: 'zoo/db:5432' })];
     expect(conditions(reconcile(judging, closed)).b).toMatchObject({ Stalled: 'True TooManyListeners' });
+  });
+
+  test.each([
+    ['the loser of a port that another namespace leaves', 'False Pending', [9000]],
+    ['one beyond the bound', 'False TooManyListeners', [9000]],
+    ['one whose port has yet to be closed', 'False NotClosed', [9000]],
+    ['one whose port can’t be closed', 'False TargetRefused', [9000]],
+    ['one that was open when the bound was lowered', 'True Programmed', [9000, 9001]],
+    ['such a one whose upstream was edited', 'Unknown Pending', [9000, 9001]],
+    ['such a one while the Service isn’t there', 'False TargetNotFound', [9000, 9001]],
+    ['such a one whose load balancer fails', 'False LoadBalancerPortsError', [9000, 9001]],
+  ])('beyond a bound, %s (%s) leaves open %s', (_, told, ports) => {
+    const policy = {
+      targets: [{ name: 'default', maxListenersPerNamespace: 1 }],
+      crossNamespace: 'Annotation',
+    } as const;
+    const metadata = { annotations: { 'nginx-stream.jeffthecoder.xyz/allow-from': 'zoo' } };
+    const db = object('Service', 'shop/db', { metadata });
+    const asked = (name: string, listen: number, minute: number, programmed: string) => {
+      const [status, reason] = programmed.split(' ');
+      return streamIngress({
+        ...{ name, listen, minute, namespace: 'zoo', is_service: false, upstream: { namespace: 'shop' } },
+        status: { conditions: [{ type: 'Programmed', status, reason, message: '' }] },
+      });
+    };
+    const crs = [asked('old', 9001, 0, told), asked('young', 9000, 1, 'True Programmed')];
+    const map = tcpServices({ 9000: 'shop/db:5432', 9001: 'shop/db:5432' });
+    const { apply } = reconcile(controllers({ policy }).shared!, [...crs, db, nginxService(9000, 9001), map]);
+    const data = apply.flatMap(({ object: { data: keys } }) => Object.keys((keys ?? {}) as object));
+    expect(data.map(Number)).toEqual(ports);
   });
 
   describe('in the light of what became of the steps before', () => {

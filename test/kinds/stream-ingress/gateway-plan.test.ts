@@ -119,6 +119,15 @@ describe('a Gateway', () => {
       expect(conditions(lost).web).toMatchObject({ Programmed: 'False TooManyListeners' });
     });
 
+    test('and a route alone, which its user may have written, is no open port', () => {
+      const [, route] = made({ name: 'b', listen: 9001, minute: 1 });
+      const result = limitedPlan(cr, second, ...upstream, ...made(), route!);
+      expect([names(result.apply), names(result.delete)]).toEqual([
+        ['ListenerSet web', 'TCPRoute web'],
+        ['TCPRoute b'],
+      ]);
+    });
+
     test.each<[string, Given]>([
       ['waits for its upstream', { upstream: { service: 'missing' } }],
       ['isn’t permitted', { upstream: { namespace: 'infra' } }],
