@@ -3,7 +3,7 @@ import type { Controller, DriftMode } from '../contract/controller.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import type { Logger } from '../telemetry/logger.js';
-import type { Metrics } from '../telemetry/metrics.js';
+import { ALERTED_REASONS, type Metrics } from '../telemetry/metrics.js';
 import { Api } from './api.js';
 import { LastApplies } from './apply-state.js';
 import { Applier } from './apply.js';
@@ -378,7 +378,7 @@ class Leadership {
   }
 }
 
-/** Reasons are free text, and mustn't make ever new series. */
+/** Reasons are free text, and mustn't make ever new series; those of alerts aren't counted. */
 const REASON_LIMIT = 50;
 
 /** Measures, on each scrape, how many objects are in memory, and the custom resources among them by state and reason. */
@@ -390,7 +390,7 @@ export function measureStores({
   // The first watch of a controller is of its custom resources; several controllers may have a kind.
   const resources = new Map(
     controllers.flatMap(({ watches: [first] }) =>
-      first ? [[groupKind(first.type), { store: stores.open(first), reasons: new Set<string>() }]] : [],
+      first ? [[groupKind(first.type), { store: stores.open(first), reasons: new Set(ALERTED_REASONS) }]] : [],
     ),
   );
   metrics.onScrape(() => {
@@ -405,7 +405,7 @@ export function measureStores({
     for (const [type, { store, reasons }] of resources)
       for (const object of store.objects()) {
         const { state, reason } = stateOf(object);
-        if (reasons.size < REASON_LIMIT) reasons.add(reason);
+        if (reasons.size < REASON_LIMIT + ALERTED_REASONS.length) reasons.add(reason);
         metrics.customResources.inc({ type, state, reason: reasons.has(reason) ? reason : 'other' });
       }
   });

@@ -64,7 +64,7 @@ const METRICS = {
     'counter reconstruct_drift_total{controller,manager} Drift corrections, by the field manager that made the change; `unknown` where it was not seen, `other` after 20 managers',
   storeObjects: 'gauge reconstruct_store_objects{type} Objects in memory by type',
   customResources:
-    'gauge reconstruct_custom_resources{type,state,reason} Custom resources by type, by state (ready, progressing, failing, stalled, deleting, or unseen without conditions), and by the reason of Ready; `other` after 50 reasons',
+    'gauge reconstruct_custom_resources{type,state,reason} Custom resources by type, by state (ready, progressing, failing, stalled, deleting, or unseen without conditions), and by the reason of Ready; `other` after 50 reasons, beside those of alerts',
   eventLoopLagSeconds:
     'gauge reconstruct_event_loop_lag_seconds{quantile} Lateness of timers since the last scrape: mean, p99 and max',
   fencedWrites:
@@ -79,6 +79,15 @@ const METRICS = {
   policyNeedsRestart:
     'gauge reconstruct_policy_needs_restart 1 while a changed part of the policy needs a restart',
 } as const;
+
+/**
+ * Reasons that alerts select. They always have a series: statuses of children, and the conditions of custom resources whose
+ * status users may write, could fill the bound with others.
+ */
+export const ALERTED_REASONS: readonly string[] = [
+  ...['FieldContested', 'OwnershipConflict', 'FieldConflict', 'NodePortConflict', 'NoReadyEndpoints'],
+  ...['PortConflict', 'PortUnavailable', 'ListenerConflict', 'ProtocolConflict', 'BlastRadiusExceeded'],
+];
 
 type Definitions = typeof METRICS;
 type Split<Labels extends string> = Labels extends `${infer First},${infer Rest}`

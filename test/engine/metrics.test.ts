@@ -140,6 +140,18 @@ describe('Stores', () => {
       ]);
     });
 
+    it('shows reasons that alerts select, whatever others are made up', async () => {
+      const { stores, lines } = measured([watch(WIDGET)]);
+      for (let index = 0; index < 60; index++)
+        stores[0]?.observed(widget(`made-up-${index}`, { Ready: `False MadeUp${index}` }));
+      await lines('reconstruct_custom_resources');
+      stores[0]?.observed(widget('contested', { Ready: 'False FieldContested' }));
+      const shown = (await lines('reconstruct_custom_resources')).join('\n');
+      expect(shown).toContain('reason="FieldContested"} 1');
+      expect(shown.match(/reason="MadeUp/g)?.length).toBe(50);
+      expect(shown).toContain('reason="other"} 10');
+    });
+
     it('adds up what several watches of one type hold', async () => {
       const service = (name: string): AnyObject =>
         anObject(SERVICE, name, { namespace: 'shop', resourceVersion: String(++version) });

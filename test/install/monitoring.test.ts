@@ -8,6 +8,7 @@ import { alertGroups, dashboardText } from '../../src/install/chart.js';
 import { MONITORING_PARTS, RUNBOOKS } from '../../src/install/props.js';
 import { uninstall } from '../../src/install/uninstall.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
+import { ALERTED_REASONS } from '../../src/telemetry/metrics.js';
 import { asMarkdown } from '../telemetry/markdown.js';
 import { registeredMetrics } from '../telemetry/registered-metrics.js';
 import { MemoryCluster } from './memory-cluster.js';
@@ -79,6 +80,12 @@ it.each(globSync('docs/{runbooks,monitoring}/*.md', { cwd: repoFolder() }).conca
     expect(named.filter((name) => !labels.has(name) && !labels.has(`${name}_bucket`))).toEqual([]);
   },
 );
+
+it('the reasons that alerts select have a series, however many others there are', () => {
+  const selected = alerts.flatMap(({ expr }) => [...expr.matchAll(/reason!?=~?"([^"]*)"/g)]);
+  const named = selected.flatMap(([, reasons = '']) => reasons.split('|'));
+  expect([...new Set(named)].sort()).toEqual([...ALERTED_REASONS].sort());
+});
 
 it('the panels of the dashboard do not overlap', () => {
   const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
