@@ -22,12 +22,15 @@ export type HandOverFunction<Spec, Child extends AnyObject = AnyObject> = (input
 /** The API server's default for a Deployment, a StatefulSet and a ReplicaSet. */
 const DEFAULT_REPLICAS = 1;
 
+/** Maximum number of managers that are kept of a child: users may add thousands, and one other than ours decides. */
+const MAX_MANAGERS = 10;
+
 /** Replicas of a child, and the managers that own the field. */
 export interface KeptReplicas {
   /** `spec.replicas`. */
   readonly value?: number;
   /**
-   * Field managers that own it, in the order of the record; none for the API server's default, and for the first write
+   * Field managers that own it, the first ten of the record; none for the API server's default, and for the first write
    * through `/scale`. Later ones are an entry of their own.
    */
   readonly managers: readonly string[];
@@ -55,6 +58,7 @@ export function keepReplicas(object: AnyObject): { readonly replicas: KeptReplic
   };
   const managers = managedFields
     .filter(({ fieldsV1 }) => valueAt(fieldsV1, ['f:spec', 'f:replicas']) !== undefined)
+    .slice(0, MAX_MANAGERS)
     .map(({ manager = '' }) => manager);
   return { replicas: { ...(replicas !== undefined && { value: replicas }), managers } };
 }

@@ -390,7 +390,9 @@ export function measureStores({
   // The first watch of a controller is of its custom resources; several controllers may have a kind.
   const resources = new Map(
     controllers.flatMap(({ watches: [first] }) =>
-      first ? [[groupKind(first.type), { store: stores.open(first), reasons: new Set(ALERTED_REASONS) }]] : [],
+      first
+        ? [[groupKind(first.type), { store: stores.open(first), reasons: new Set(ALERTED_REASONS) }]]
+        : [],
     ),
   );
   metrics.onScrape(() => {

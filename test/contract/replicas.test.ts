@@ -29,6 +29,11 @@ describe('what is kept', () => {
   test('is the number, and whose word it is', () => {
     expect(kept(4, [OURS, 'kubectl']).replicas).toEqual({ value: 4, managers: [OURS, 'kubectl'] });
   });
+
+  test('is of thousands of managers a few', () => {
+    const many = [OURS, ...Array.from({ length: 5_000 }, (_, index) => `made-up-${index}`)];
+    expect(kept(4, many).replicas).toEqual({ value: 4, managers: many.slice(0, 10) });
+  });
 });
 
 describe('replicas', () => {
