@@ -9,7 +9,7 @@ import { ENDING, inAnotherWorld, readOf, unsteadiness } from '../contract/determ
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { Render, Rendered, RenderedKind, RenderInputs } from '../contract/kind.js';
 import { childLabels } from '../contract/names.js';
-import { describeRef, isMap, objectId, refOf } from '../contract/object.js';
+import { controllerOf, describeRef, isMap, objectId, refOf } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { originOf, thrownReading } from '../contract/origin.js';
 import { NAMESPACE } from '../contract/references.js';
@@ -384,6 +384,16 @@ function checkChildren(kind: RenderedKind, cr: CustomResource, objects: readonly
       throw refusal(
         'InvalidName',
         `${what}, whose name is "." or "..", or has "/" or "%", or whose namespace is none; let the CRD refuse it where it comes from the spec`,
+      );
+    // The API server takes these for preconditions, and answers with conflicts for ever.
+    const set = (['uid', 'resourceVersion'] as const).find((field) => field in child.metadata);
+    if (set)
+      throw refusal('RenderFailed', `${what} with metadata.${set}, which the API server sets; leave it out`);
+    const other = controllerOf(child);
+    if (other)
+      throw refusal(
+        'RenderFailed',
+        `${what} with ${other.kind} ${other.name} as its controller in metadata.ownerReferences, which is ${owner}; leave that out`,
       );
     checkLengths(what, cr.metadata.name, child);
     const id = objectId(child);

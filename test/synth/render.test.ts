@@ -330,6 +330,20 @@ const REFUSALS: [what: string, build: Build, expected: string][] = [
     },
     'RenderFailed: Widget shop/web renders an object without apiVersion, kind or metadata.name',
   ],
+  ...[{ uid: 'x' }, { resourceVersion: '1' }].map((given): (typeof REFUSALS)[number] => [
+    `a metadata.${Object.keys(given)[0]}`,
+    (scope) => configMap(scope, 'a', { metadata: { name: 'a', ...given } }),
+    `RenderFailed: Widget shop/web renders ConfigMap shop/a with metadata.${Object.keys(given)[0]}, which the API server sets; leave it out`,
+  ]),
+  [
+    'another controller',
+    (scope) => {
+      const owner = { apiVersion: 'v1', kind: 'Node', name: 'n', uid: 'x' };
+      const ownerReferences = [owner, { ...owner, controller: true }];
+      configMap(scope, 'a', { metadata: { name: 'a', ownerReferences } });
+    },
+    'RenderFailed: Widget shop/web renders ConfigMap shop/a with Node n as its controller in metadata.ownerReferences, which is Widget shop/web; leave that out',
+  ],
   [
     'a value that is no JSON',
     (scope) => configMap(scope, 'a', { data: { n: NaN } }),

@@ -176,7 +176,7 @@ describe('the shared objects', () => {
     const crs = [asked('old', 9001, 0, told), asked('young', 9000, 1, 'True Programmed')];
     const map = tcpServices({ 9000: 'shop/db:5432', 9001: 'shop/db:5432' });
     const { apply } = reconcile(controllers({ policy }).shared!, [...crs, db, nginxService(9000, 9001), map]);
-    const data = apply.flatMap(({ object: { data: keys } }) => Object.keys((keys ?? {}) as object));
+    const data = apply.flatMap(({ object: { data: keys } }) => Object.keys(keys ?? {}));
     expect(data.map(Number)).toEqual(ports);
   });
 
