@@ -6,7 +6,7 @@ import type { AnyObject } from './object.js';
  *
  * Carried out one after another, after the deletes of the plan. Of each object:
  * - It has changed since it was seen: `skipped`, and the key is taken again, which is no failure.
- * - We may not delete it: `failed` with the reason `Forbidden`, or `Invalid` as policies have it, and not tried again for
+ * - We may not delete it: `failed` with the reason `Forbidden`, or `Refused` by a policy or webhook, and not tried again for
  *   ten minutes; until then each plan gets the same error. Where the right is missing, nothing of its type is tried in its
  *   namespace meanwhile; where something else refuses it, that object isn't as long as it stays as it is.
  */

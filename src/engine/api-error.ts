@@ -43,6 +43,9 @@ const COUNTED = /^(?:count\/\S+|[a-z]+s|services\.(?:nodeports|loadbalancers))$/
 
 /** Beginning of the message of a 403, before the objection; names are quoted, and hold no text of a user's choice. */
 const FORBIDDEN = /^\S+(?: "[^"]*")? is forbidden: /;
+/** Beginning of the message where a webhook, or a policy of the cluster, has objected to what was sent. */
+const DENIED =
+  /^(?:\S+(?: "[^"]*")? is forbidden: )?(?:admission webhook|\w*[Pp]olicy) (?:"[^"]*"|'[^']*' with binding '[^']*') denied (?:the )?request/;
 
 /**
  * Texts of a 500 by which the API server refuses the object for good, and what helps. Each is the beginning of a whole message.
@@ -136,9 +139,9 @@ export class ApiError extends Error {
     return code === 409 && (reason === 'Conflict' || this.alreadyExists);
   }
 
-  /** A webhook objects, with whatever code and reason it likes. */
+  /** A webhook or a policy objects, with whatever code and reason it likes. */
   get denied(): boolean {
-    return /^admission webhook "[^"]*" denied the request/.test(this.status.message ?? '');
+    return DENIED.test(this.status.message ?? '');
   }
 
   /**
@@ -189,6 +192,11 @@ export class ApiError extends Error {
   /** There is one of that name, which is found out when everything else about a new object was found to be well. */
   get alreadyExists(): boolean {
     return this.own.code === 409 && this.own.reason === 'AlreadyExists';
+  }
+
+  /** A quota has too little left for it. */
+  get exceedsQuota(): boolean {
+    return this.objection.startsWith('exceeded quota: ');
   }
 
   /** A quota of objects is used up, by what may have been deleted a moment ago. */
@@ -285,7 +293,7 @@ export class ApiError extends Error {
     return this.own.details?.causes ?? [];
   }
 
-  /** Status by the API server itself; empty where a webhook has made it up. */
+  /** Status by the API server itself; empty where a webhook or a policy has made it up. */
   private get own(): ApiStatus {
     return this.denied ? {} : { ...this.status, code: this.code };
   }
@@ -316,9 +324,9 @@ const SHOWN_WHOLE = [
 ];
 /** Beginnings that fields with objections may follow. */
 const BEFORE_FIELDS = /^(?:failed to [\w ]+ \([^)]*\)|\S+ "[^"]*" is invalid)/;
-/** Beginnings after which the text is free. */
+/** Beginnings after which the text is free, beside `DENIED`. */
 const BEFORE_VALUES =
-  /^(?:(?:\S+ "[^"]*" is forbidden: )?(?:admission webhook|\w*[Pp]olicy) (?:"[^"]*"|'[^']*' with binding '[^']*') denied (?:the )?request|\S+ (?:"[^"]*" is forbidden|in version "[^"]*" cannot be handled as a \w+)|[^:"'`<]*)/;
+  /^(?:\S+ (?:"[^"]*" is forbidden|in version "[^"]*" cannot be handled as a \w+)|[^:"'`<]*)/;
 /** Objections that have no value. */
 const PROBLEM =
   /(?<!\S)(\.[^\s:]+): (expected [\w ]+(?=, got)|field not declared in schema|duplicate entries\b)/g;
@@ -337,7 +345,7 @@ function withoutValues({ message, details }: ApiStatus): string | undefined {
   const problems = [...message.matchAll(PROBLEM)].map(([, path, problem]) => `${path}: ${problem}`);
   const fields = BEFORE_FIELDS.exec(message)?.[0];
   const known = fields === undefined ? '' : [...causes, ...problems].join(', ');
-  const start = fields ?? BEFORE_VALUES.exec(message)?.[0] ?? '';
+  const start = fields ?? (DENIED.exec(message) ?? BEFORE_VALUES.exec(message))?.[0] ?? '';
   const shown = `${start.trim()}${known && `: ${known}`}`;
   const isAll = message.split(/\W+/).every((word) => word === 'Forbidden' || shown.includes(word));
   const note = isAll ? '' : " (the rest isn't shown, since it may hold values of the Secret)";
@@ -413,7 +421,8 @@ export function classify(error: unknown, what: string): OperatorError {
 }
 
 function classOf(error: ApiError): readonly [reason: string, retry: OperatorError['retry']] {
-  const message = error.status.message ?? '';
+  // One that fails itself, or is busy, may answer another time.
+  if (error.denied && error.code < 500 && error.code !== 429) return ['Refused', 'onChange'];
   if (error.fieldConflict) return ['FieldConflict', 'onChange'];
   if (error.conflict || error.wrongUid) return ['Conflict', 'now'];
   if (error.immutableField) return ['ImmutableField', 'onChange'];
@@ -421,9 +430,8 @@ function classOf(error: ApiError): readonly [reason: string, retry: OperatorErro
   if (error.addressUnavailable) return ['ServerOverloaded', 'backoff'];
   if (error.code === 400 || error.refused) return [error.refusedAsFailure?.reason ?? 'Invalid', 'onChange'];
   if (error.namespaceTerminating) return ['NamespaceTerminating', 'backoff'];
-  if (error.denied && [401, 404].includes(error.code)) return ['Refused', 'onChange'];
   if (error.code === 401) return ['Unauthorized', 'backoff'];
-  if (error.code === 403) return ['Forbidden', ADMISSION_DENIES.test(message) ? 'onChange' : 'backoff'];
+  if (error.code === 403) return [error.exceedsQuota ? 'QuotaExceeded' : 'Forbidden', 'backoff'];
   if (error.kindNotServed) return ['KindNotServed', 'backoff'];
   if (error.code === 404) return ['NotFound', 'backoff'];
   if (error.code === 429 || error.code >= 500) return ['ServerOverloaded', 'backoff'];
@@ -433,6 +441,7 @@ function classOf(error: ApiError): readonly [reason: string, retry: OperatorErro
 function sentence(error: ApiError): string {
   const message = error.said ?? `the API server answered ${String(error.code)}`;
   if (error.immutableField) return `${message}; delete the object, and it is created again`;
+  if (error.exceedsQuota) return `${message}; ask for less, or have the quota raised`;
   const remedy = OPERATOR_LACKS_RIGHT.test(error.objection) ? GRANT : error.refusedAsFailure?.remedy;
   return remedy === undefined ? message : `${message}; ${remedy}`;
 }
@@ -440,9 +449,6 @@ function sentence(error: ApiError): string {
 /** A person has other ways to get a right. Of what admission forbids, no right is of use. */
 const OPERATOR_LACKS_RIGHT =
   /^User "system:serviceaccount:[^"]*" cannot \w+ resource |^cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on/;
-
-/** A webhook, or a policy of the cluster, has objected to what was sent. */
-const ADMISSION_DENIES = /\bdenied (?:the )?request\b/;
 
 /** Remedy where the operator lacks a right. */
 export const GRANT =

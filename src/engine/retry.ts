@@ -45,6 +45,8 @@ export const PAUSES: Readonly<Record<string, { readonly least: number; readonly 
   NamespaceTerminating: { least: 60_000, most: 300_000 },
   // No event announces that a right was granted.
   Forbidden: { least: 60_000, most: 120_000 },
+  // Nor that a quota was raised.
+  QuotaExceeded: { least: 60_000, most: 120_000 },
   // The Service that has the port may be in a namespace that isn't watched.
   NodePortConflict: { least: 0, most: 300_000 },
   ReferenceTooLarge: TOO_LARGE,

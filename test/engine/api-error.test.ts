@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { ApiError, askedDelay, classify } from '../../src/engine/api-error.js';
+import { ApiError, askedDelay, classify, mostPause } from '../../src/engine/api-error.js';
 import type { REFUSED_AS_FAILURE } from '../../src/engine/api-error.js';
 import type { OperatorError } from '../../src/contract/error.js';
 import type { ApiResponse } from '../../src/engine/transport.js';
@@ -51,6 +51,10 @@ const REFUSED_500: Readonly<Record<keyof typeof REFUSED_AS_FAILURE, string>> = {
   nodePorts: 'Internal error occurred: failed to allocate a nodePort: range is full',
 };
 const DENIED = 'admission webhook "policy.example.com" denied the request: no';
+const BY_POLICY = `deployments.apps "web" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no`;
+const MUTATED = `policy 'p' with binding 'b' denied request: expression 'x' resulted in error: no such key: y`;
+const EXCEEDED =
+  'deployments.apps "web" is forbidden: exceeded quota: q, requested: limits.cpu=1, used: limits.cpu=2, limited: limits.cpu=2';
 const UNCONVERTED =
   'conversion webhook for example.com/v2, Kind=Widget failed: Post "https://10.0.0.1/": dial tcp: connect: connection refused';
 const STOPPING =
@@ -85,9 +89,22 @@ const TABLE: readonly (readonly [response: ApiResponse, reason: string, retry: s
   [failure(404, 'NotFound', DENIED), 'Refused', 'onChange'],
   [failure(401, undefined, DENIED), 'Refused', 'onChange'],
   ...OBJECTIONS.map(
-    (one) => [failure(422, 'Invalid', DENIED, { causes: [one] }), 'Invalid', 'onChange'] as const,
+    (one) => [failure(422, 'Invalid', DENIED, { causes: [one] }), 'Refused', 'onChange'] as const,
   ),
-  [failure(403, 'Forbidden', DENIED, { causes: TERMINATING }), 'Forbidden', 'onChange'],
+  [failure(403, 'Forbidden', DENIED, { causes: TERMINATING }), 'Refused', 'onChange'],
+  [failure(400, 'BadRequest', DENIED), 'Refused', 'onChange'],
+  ...['Forbidden', 'Invalid', 'RequestEntityTooLarge'].map((reason, index) => {
+    const code = [403, 422, 413][index]!;
+    return [
+      failure(code, reason, BY_POLICY, { causes: [{ message: 'no' }] }),
+      'Refused',
+      'onChange',
+    ] as const;
+  }),
+  [failure(403, 'Forbidden', MUTATED), 'Refused', 'onChange'],
+  [failure(500, undefined, DENIED), 'ServerOverloaded', 'backoff'],
+  [failure(429, 'TooManyRequests', DENIED), 'ServerOverloaded', 'backoff'],
+  [failure(403, 'Forbidden', EXCEEDED), 'QuotaExceeded', 'backoff'],
   [failure(500, undefined, UNCONVERTED), 'ServerOverloaded', 'backoff'],
   [
     failure(
@@ -121,11 +138,6 @@ const TABLE: readonly (readonly [response: ApiResponse, reason: string, retry: s
     'backoff',
   ],
   [failure(403, 'Forbidden', 'User "x" cannot patch resource "deployments"'), 'Forbidden', 'backoff'],
-  [
-    failure(403, 'Forbidden', 'admission webhook "policy.example.com" denied the request: no latest tag'),
-    'Forbidden',
-    'onChange',
-  ],
   [{ status: 404, body: '404 page not found\n' }, 'KindNotServed', 'backoff'],
   [
     failure(404, 'NotFound', 'the server could not find the requested resource', {}),
@@ -230,12 +242,12 @@ describe('classify', () => {
       'Invalid',
       `Secret in version "v1" cannot be handled as a Secret${REST}`,
     ],
-    [failure(400, 'BadRequest', `${HOOK}: data is hunter2`), 'Invalid', `${HOOK}${REST}`],
-    [failure(403, 'Forbidden', `${HOOK}: hunter2`), 'Forbidden', `${HOOK}${REST}`],
+    [failure(400, 'BadRequest', `${HOOK}: data is hunter2`), 'Refused', `${HOOK}${REST}`],
+    [failure(403, 'Forbidden', `${HOOK}: hunter2`), 'Refused', `${HOOK}${REST}`],
     [failure(418, undefined, `${HOOK}: hunter2`), 'Refused', `${HOOK}${REST}`],
     [
       failure(422, 'Invalid', `${POLICY}: hunter2`, { causes: [{ message: 'hunter2' }] }),
-      'Invalid',
+      'Refused',
       `${POLICY}${REST}`,
     ],
     [
@@ -258,8 +270,8 @@ describe('classify', () => {
         'Forbidden',
         'secrets "web" is forbidden: exceeded quota: small, requested: secrets=1, used: secrets=9, limited: secrets=9',
       ),
-      'Forbidden',
-      'secrets "web" is forbidden: exceeded quota: small, requested: secrets=1, used: secrets=9, limited: secrets=9',
+      'QuotaExceeded',
+      'secrets "web" is forbidden: exceeded quota: small, requested: secrets=1, used: secrets=9, limited: secrets=9; ask for less, or have the quota raised',
     ],
     [
       failure(504, 'Timeout', 'request did not complete within requested timeout'),
@@ -317,6 +329,11 @@ describe('classify', () => {
     expect(new ApiError('Apply', { status, body }, true).said).toBe((start + REST).trim());
   });
 
+  it('tries what exceeds a quota again after a minute or two, as nothing announces that it was raised', () => {
+    expect(classified(failure(403, 'Forbidden', EXCEEDED)).retryAfterMilliseconds).toBe(60_000);
+    expect(mostPause(['QuotaExceeded'])).toBe(120_000);
+  });
+
   it.each([new TypeError('x is not a function'), new Error('a plain one'), 'a text'])(
     'takes %s, which is neither an answer nor a failed connection, for a bug',
     (thrown) => {
@@ -332,7 +349,6 @@ describe('classify', () => {
       true,
     ],
     ['User "jane" cannot patch resource "services"', false],
-    ['exceeded quota: none, requested: pods=1', false],
   ])('names the command that grants a right where the operator lacks one: %s', (why, isOurs) => {
     const remedy =
       '; grant it by `reconstruct install --apply` with the options in use, which follows what each kind ' +

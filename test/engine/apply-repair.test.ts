@@ -322,19 +322,19 @@ describe('Applier, what cannot be changed', () => {
       failure(
         403,
         'Forbidden',
-        `deployments.apps "web" is forbidden: ValidatingAdmissionPolicy 'p' denied request: no`,
+        `deployments.apps "web" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no`,
       ),
-      { reason: 'Forbidden', retry: 'onChange' },
+      { reason: 'Refused', retry: 'onChange' },
     ],
     [
       'would find no room in a quota without it either',
       failure(403, 'Forbidden', exceeded('count/deployments.apps=1', '3', '2')),
-      { reason: 'Forbidden', retry: 'backoff' },
+      { reason: 'QuotaExceeded', retry: 'backoff' },
     ],
     [
       'takes more of a quota than it gives back',
       failure(403, 'Forbidden', exceeded('services.nodeports=1', '2', '2')),
-      { reason: 'Forbidden', retry: 'backoff' },
+      { reason: 'QuotaExceeded', retry: 'backoff' },
     ],
     [
       'cannot be tried',

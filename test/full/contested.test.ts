@@ -143,7 +143,7 @@ const refused = [
     name: 'denied-anew',
     edit: (name: string) => job(name, 'denied'),
     message: 'no new Job may have it',
-    reason: 'Forbidden',
+    reason: 'Refused',
   },
   {
     what: 'in the words of a value alone',

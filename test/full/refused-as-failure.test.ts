@@ -6,7 +6,7 @@ import { definitionType, resourceType } from '../../src/contract/resource.js';
 import { ApiError, classify, REFUSED_AS_FAILURE } from '../../src/engine/api-error.js';
 import { APPLY } from '../../src/engine/api.js';
 import { selfSignedCertificate } from '../../src/telemetry/certificate.js';
-import { collection, configMaps, eventually } from '../support/cluster.js';
+import { collection, configMaps, deny, eventually, putStatus } from '../support/cluster.js';
 import type { Answer, Manifest } from '../support/cluster.js';
 import { ownControlPlane } from '../support/test-clusters.js';
 
@@ -139,6 +139,54 @@ describe.each(Object.entries(PROVOKED))('%s', (entry, objects) => {
     }
   });
 });
+
+test.each([
+  ['of what is counted', 'count/secrets', '0', () => secret({}), 0],
+  ['of what is summed up', 'requests.storage', '1Gi', () => claim('2Gi'), 60_000],
+])(
+  'a quota %s has a reason and remedy of its own, and is retried',
+  async (_, what, most, make, retryAfterMilliseconds) => {
+    const hard = { [what]: most };
+    const quota = object('v1', 'ResourceQuota', { spec: { hard } });
+    const place = { type: resourceType(quota), name: 'refused', namespace };
+    onTestFinished(() => plane.cluster.delete(place));
+    await applied(quota);
+    // As its controller would, which doesn't run here.
+    await putStatus(plane.cluster, place, { hard, used: { [what]: '0' } });
+
+    await eventually(async () => {
+      const error = new ApiError('Apply', await applied(make()));
+      expect(classify(error, 'Apply')).toMatchObject({
+        ...{ reason: 'QuotaExceeded', retry: 'backoff', retryAfterMilliseconds },
+        message: expect.stringMatching(/ exceeded quota: refused, .*; ask for less, or /) as string,
+      });
+    });
+  },
+);
+
+test.each(['Invalid', 'Forbidden', 'RequestEntityTooLarge'])(
+  'what a policy denies with the reason %s, the first by default, is refused',
+  async (reason) => {
+    const map = object('v1', 'ConfigMap', { data: { denied: 'yes' } }, 'by-policy');
+    const path = collection(configMaps, namespace);
+    const lift = await deny(plane.cluster, {
+      ...{
+        namespace,
+        group: '',
+        resource: 'configmaps',
+        operation: 'CREATE',
+        reason,
+        message: 'not this one',
+      },
+      expression: "!has(object.data) || !('denied' in object.data)",
+      probe: () => plane.cluster.send('POST', path, { body: map, query: { dryRun: 'All' } }),
+    });
+    onTestFinished(lift);
+    const error = new ApiError('Apply', await applied(map));
+    expect(classify(error, 'Apply')).toMatchObject({ reason: 'Refused', retry: 'onChange' });
+    expect(error.message).toContain('not this one');
+  },
+);
 
 test('what fails for a conversion webhook may pass', async () => {
   const any = { 'x-kubernetes-preserve-unknown-fields': true };

@@ -503,7 +503,7 @@ async function takeTurn(key: string, planning: Planning, props: OnceProps): Prom
   }
 }
 
-/** Reports whether all that has failed may end by itself, but for a right that is missing. */
+/** Reports whether all that has failed may end by itself, but for a right that is missing, or a quota that is used up. */
 function mayPass({ changes, error }: OnceOutcome): boolean {
   const errors = [...(error ? [error] : []), ...changes.flatMap((change) => change.error ?? [])];
   return errors.length > 0 && errors.every(passes);
@@ -516,7 +516,7 @@ function isWaiting({ changes }: OnceOutcome): boolean {
 }
 
 function passes({ retry, reason, cause }: OperatorError): boolean {
-  if (retry === 'onChange') return false;
+  if (retry === 'onChange' || reason === 'QuotaExceeded') return false;
   return reason !== 'Forbidden' || (cause instanceof ApiError && cause.newToAdmission);
 }
 

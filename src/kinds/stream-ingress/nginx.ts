@@ -249,7 +249,9 @@ export function refusedCondition(
   ];
   const errors = concerning.flatMap((change) => (change && change.error) || []);
   // A right has to be granted, or a quota raised, although that is tried again.
-  const refusal = errors.find(({ retry, reason }) => retry === 'onChange' || reason === 'Forbidden');
+  const refusal = errors.find(
+    ({ retry, reason }) => retry === 'onChange' || ['Forbidden', 'QuotaExceeded'].includes(reason),
+  );
   if (!refusal) return undefined;
   const what = notClosed(target, cr, entries, state)?.message;
   const message = what ? `${what}; ${refusal.message}` : `The port can't be opened: ${refusal.message}`;

@@ -251,7 +251,8 @@ describe('the shared objects', () => {
     });
 
     test.each([
-      ['is told while a right is missing or a quota is used up', 'Forbidden', 'backoff', ['web']],
+      ['is told while a right is missing', 'Forbidden', 'backoff', ['web']],
+      ['is told while a quota is used up', 'QuotaExceeded', 'backoff', ['web']],
       ['is told while nothing but a change helps', 'Anything', 'onChange', ['web']],
       ['is told nothing while the cause may pass', 'ServerOverloaded', 'backoff', []],
     ] as const)('one that waits %s', (_, reason, retry, told) => {
