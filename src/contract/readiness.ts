@@ -79,9 +79,9 @@ export function childReadiness(child: AnyObject): Readiness {
   const paused = pausedRollout(child);
   if (paused) return is('stalled', 'DeploymentPaused', `: ${paused}`);
   if (COUNTED.has(type)) {
-    const { isDone, available, wanted } = podCounts(type, child.spec ?? {}, status);
-    const text = `: ${available} of ${wanted} pods are available`;
-    return isDone ? ready(text) : progressing(text);
+    const counts = podCounts(type, child.spec ?? {}, status);
+    const missing = missingPods(counts);
+    return missing === undefined ? ready(availableText(counts)) : progressing(missing);
   }
   if (type === 'PersistentVolumeClaim' && phase !== 'Bound') return progressing(` is ${phase}`, 'NotBound');
   if (type === 'Pod' && phase === 'Succeeded') return ready(' has succeeded');
@@ -162,28 +162,49 @@ export function worstReadiness(parts: readonly Readiness[]): Readiness {
 const COUNTED = new Set(['Deployment.apps', 'StatefulSet.apps', 'DaemonSet.apps', 'ReplicaSet.apps']);
 
 interface PodCounts {
-  readonly isDone: boolean;
-  readonly available: number;
   readonly wanted: number;
+  /** Those there are, old ones included. */
+  readonly made: number;
+  /** How many have to be of the present template. */
+  readonly newest: number;
+  readonly updated: number;
+  readonly available: number;
 }
 
 function podCounts(type: string, spec: WorkloadSpec, status: WorkloadStatus): PodCounts {
-  const { replicas = 0, updatedReplicas = 0, availableReplicas: available = 0 } = status;
+  const { replicas: made = 0, updatedReplicas: updated = 0, availableReplicas: available = 0 } = status;
   if (type === 'Deployment.apps') {
     const { unavailableReplicas: missing = 0 } = status;
-    const isDone = updatedReplicas >= replicas && available >= replicas && missing === 0;
-    return { isDone, available, wanted: missing > 0 ? Math.max(replicas, available + missing) : replicas };
+    const wanted = missing > 0 ? Math.max(made, available + missing) : made;
+    return { wanted, made, newest: made, updated, available };
   }
   if (type === 'DaemonSet.apps') {
     const { desiredNumberScheduled: wanted = 0, updatedNumberScheduled = 0, numberAvailable = 0 } = status;
-    const isDone = updatedNumberScheduled >= wanted && numberAvailable >= wanted;
-    return { isDone, available: numberAvailable, wanted };
+    return {
+      wanted,
+      made: wanted,
+      newest: wanted,
+      updated: updatedNumberScheduled,
+      available: numberAvailable,
+    };
   }
-  const wanted = spec.replicas ?? replicas;
+  const wanted = spec.replicas ?? made;
   const { type: strategy, rollingUpdate } = spec.updateStrategy ?? {};
   // Old pods stay below the partition, and where the user deletes them himself.
   const hasOldPods = type === 'ReplicaSet.apps' || strategy === 'OnDelete';
   const newest = hasOldPods ? 0 : wanted - (rollingUpdate?.partition ?? 0);
-  const isDone = replicas === wanted && updatedReplicas >= newest && available >= wanted;
-  return { isDone, available, wanted };
+  return { wanted, made, newest, updated, available };
+}
+
+/** Describes what a rollout still waits for, as `kubectl rollout status`; nothing when it is complete. */
+function missingPods(counts: PodCounts): string | undefined {
+  const { wanted, made, updated, available } = counts;
+  const newest = Math.min(counts.newest, made);
+  if (updated < newest) return `: ${updated} of ${newest} pods are updated`;
+  if (made > wanted) return `: surplus pods still to go: ${made - wanted}`;
+  return Math.min(made, available) < wanted ? availableText(counts) : undefined;
+}
+
+function availableText({ available, wanted }: PodCounts): string {
+  return `: ${available} of ${wanted} pods are available`;
 }
