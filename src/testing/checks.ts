@@ -225,12 +225,23 @@ export async function allowPods({ stand, namespace, steps }: Trial): Promise<voi
   await stand.cluster.delete({ type: quotas, namespace, name: 'no-pods' });
 }
 
-async function requireReady(trial: Trial): Promise<void> {
+/** What a trial lacks, by the reason of a stall. */
+const LACKS: Readonly<Record<string, string>> = {
+  ReferenceNotFound: 'what it refers to',
+  ReferenceNotPermitted: 'a ReferenceGrant',
+};
+
+/** @throws Error where nothing is done any more, and a custom resource isn't ready, although its objects are */
+export async function requireReady(trial: Trial): Promise<void> {
   const cr = await trial.settled();
   const [ready, stalled] = ['Ready', 'Stalled'].map((type) => conditionOf(cr, type));
   const described = (condition = ready): string =>
     condition ? ` (${condition.reason}: ${condition.message})` : '';
-  if (stalled?.status === 'True') throw new Error(`Stalled is True${described(stalled)}`);
+  if (stalled?.status === 'True') {
+    const lack = LACKS[stalled.reason];
+    const hint = lack === undefined ? '' : `; return ${lack} from \`surroundings\``;
+    throw new Error(`Stalled is True${described(stalled)}${hint}`);
+  }
   if (ready?.status === 'True' || !(await trial.objects()).every(trials.isReady)) return;
   throw new Error(
     `Ready is ${ready?.status ?? 'absent'}${described()}, while nothing is done any more and all of its objects are ready`,
