@@ -50,6 +50,10 @@ interface OperatorsReport {
   readonly notes: readonly string[];
 }
 
+const NONE_INSTALLED =
+  'No operator is installed in the cluster. One that was started outside of it, by "reconstruct dev" or "reconstruct run", ' +
+  'isn\'t seen here; "reconstruct install --apply" with the options in use installs one';
+
 /** Reports the installed operators, and whether one is responsible for each place and works. */
 export async function operatorsFor(
   places: readonly KindInNamespace[],
@@ -67,6 +71,7 @@ export async function operatorsFor(
   const found = deployments
     .map((deployment) => ({ ...operatorOf(deployment), deployment }))
     .sort((a, b) => (a.namespace < b.namespace ? -1 : 1));
+  if (found.length === 0) return { operators: [], unattended: places, notes: [NONE_INSTALLED] };
   const unattended = places.filter((place) => !found.some((operator) => isResponsible(operator, place)));
   const notes = unattended.map((place) => {
     const { kind, namespace } = place;

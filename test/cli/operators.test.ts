@@ -3,6 +3,7 @@ import { operatorContext, operatorsFor, responsibleOperator } from '../../src/cl
 import type { OperatorContextProps } from '../../src/cli/operators.js';
 import { policyParser } from '../../src/cli/policy-file.js';
 import type { List } from '../../src/cli/tree/model.js';
+import { linesOf } from '../../src/cli/tree/text.js';
 import { OperatorError } from '../../src/contract/error.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { ApiError } from '../../src/engine/api-error.js';
@@ -82,8 +83,19 @@ describe('the operators of a status', () => {
       });
   });
 
+  test.each([[[]], [[place, { ...place, namespace: 'team' }]]])(
+    'that none is installed is a single line, which names those that are not seen: %#',
+    async (places) => {
+      const report = await operatorsFor(places, sourceOf([]), now);
+      expect(report).toEqual({ operators: [], unattended: places, notes: [expect.any(String)] });
+      expect(report.notes[0]).toMatch(
+        /^No operator is installed in the cluster\. .* "reconstruct dev" .*isn't seen here.*"reconstruct install --apply"/,
+      );
+      expect(linesOf({ ...report, resources: [] }).size).toBe(1);
+    },
+  );
+
   test.each<[string, AnyObject[], RegExp]>([
-    ['is installed', [], /^No operator looks after AppService in shop: .*"reconstruct install --apply" and/],
     ['is for the kind', [deployment(2, { kinds: [jobWatcher] })], /^No operator looks after AppService/],
     ['watches there', [deployment(2, { watchNamespaces: ['team'] })], /^No operator looks after AppService/],
     [

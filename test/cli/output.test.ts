@@ -50,19 +50,18 @@ test('nothing that status prints commands the terminal', () => {
 });
 
 test('status --watch draws in place on a terminal, appends elsewhere, and has a document in a line for programs', () => {
-  const calm: StatusDocument = { operators: [], notes: ['A note'], resources: [] };
-  const text = 'Operator: none is installed in the cluster\n\nA note\n';
+  const calm: StatusDocument = { operators: [], notes: ['A note', 'Another'], resources: [] };
+  const text = 'A note\n\nAnother\n';
   const shown = (isJson: boolean, rows?: number): string[] => {
     const screen = rows === undefined ? {} : { size: () => ({ columns: 80, rows }) };
     const show = watchText({ isJson, paint, ...screen });
     return [show(calm, new Date(0)), show(calm, new Date(0))];
   };
   expect(shown(false, 24)).toEqual([`\u001b[H\u001b[J${text}`, `\u001b[H\u001b[J${text}`]);
-  const cut =
-    'Operator: none is installed in the cluster\n... and 2 more lines, for which the window is too low';
+  const cut = 'A note\n... and 2 more lines, for which the window is too low';
   expect(shown(false, 2)[1]).toBe(`\u001b[H\u001b[J${cut}`);
   expect(shown(false)).toEqual([text, '']);
-  expect(shown(true, 24)).toEqual(['{"operators":[],"notes":["A note"],"resources":[]}\n', '']);
+  expect(shown(true, 24)).toEqual(['{"operators":[],"notes":["A note","Another"],"resources":[]}\n', '']);
 });
 
 test('nothing that diff prints commands the terminal', () => {

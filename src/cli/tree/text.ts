@@ -292,10 +292,9 @@ function resourceLines(resource: ResourceStatus): Line[] {
   ];
 }
 
-/** Returns a line for each operator, or one that there is none; nothing where operators may not be read. */
-function operatorLines(operators: readonly OperatorStatus[] | undefined): Line[] {
-  if (operators?.length === 0) return [['operator', 'Operator: none is installed in the cluster']];
-  return (operators ?? []).map(({ namespace, available, replicas, leader, restraints }) => {
+/** Returns a line for each operator. */
+function operatorLines(operators: readonly OperatorStatus[] = []): Line[] {
+  return operators.map(({ namespace, available, replicas, leader, restraints }) => {
     const state = `${available > 0 ? 'ready' : 'not ready'}, ${available} of ${replicas}`;
     const leads = leader === undefined ? '' : `, leader ${leader}`;
     const held = restraints ? `, with ${restraints.join(' ')}` : '';
