@@ -17,7 +17,7 @@ test('the kind of docs/coming-from.md compiles for Node, which only strips types
   ]);
 });
 
-test.each(['docs/in-a-chart.md', 'docs/recipes.md'])('the code of %s compiles', (page) => {
+test.each(['docs/in-a-chart.md', 'docs/kinds.md', 'docs/recipes.md'])('the code of %s compiles', (page) => {
   const files = filesIn(readFileSync(join(root, page), 'utf8'));
   const modules = [...files].filter(([name]) => name.endsWith('.ts'));
 
