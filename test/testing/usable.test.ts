@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { repoFolder } from '../../sandbox/paths.js';
 import type { Kind } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
@@ -68,6 +70,17 @@ test.each<[what: string, Kind, readonly AnyObject[], SweepOptions, RegExp]>([
 ])('%s: a sweep is refused before anything is started', async (_what, kind, samples, options, message) => {
   await expect(sweep(kind, samples, options)).rejects.toMatchObject({
     ...{ reason: 'InvalidInput', message: expect.stringMatching(message) as string },
+  });
+});
+
+test('the page on testing has the checks in the order in which they run', async () => {
+  const [, table = ''] = /^\| check .*\n\|.*\n((?:\|.*\n)+)/m.exec(
+    readFileSync(join(repoFolder(), 'docs/testing.md'), 'utf8'),
+  )!;
+  const names = [...table.matchAll(/^\| `(.*?)`/gm)].map(([, name]) => name);
+
+  await expect(sweep(sound, plantedSamples, { checks: [] })).rejects.toMatchObject({
+    message: expect.stringMatching(new RegExp(`: ${names.join(', ')}$`)) as string,
   });
 });
 
