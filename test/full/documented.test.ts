@@ -64,11 +64,7 @@ const pages: Readonly<Record<string, Page>> = {
   },
   'docs/tutorial.md': {
     prepare: asCloned,
-    setUp: [
-      'npm ci',
-      'npm run sandbox -- up',
-      'export KUBECONFIG="$(npm run --silent sandbox -- kubeconfig)"',
-    ],
+    setUp: ['npm run sandbox -- up', 'export KUBECONFIG="$(npm run --silent sandbox -- kubeconfig)"'],
   },
   'docs/on-call.md': { prepare: asCloned, setUp: [] },
   'docs/coming-from.md': { prepare: asShown('docs/coming-from.md'), setUp: [] },
