@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { repoFolder } from '../sandbox/paths.js';
 import { alertGroups } from '../src/install/chart.js';
+import { reasonsGiven } from './support/reasons.js';
 
 const textOf = (path: string): string => readFileSync(join(repoFolder(), path), 'utf8');
 const page = textOf('docs/troubleshooting.md');
@@ -19,6 +20,37 @@ function reasonsIn(path: string): string[] {
       .flatMap((row) => [...(row[column] ?? '').matchAll(/`(\w+)`/g)].map(([, reason]) => reason!));
   });
 }
+
+/** Reasons that no custom resource gets. */
+const UNWRITTEN = new Set([
+  // Of commands, and of starts that fail.
+  ...['DryRunUnsupported', 'InvalidDefinition', 'InvalidInput', 'NoCluster', 'WouldDelete'],
+  // Of a process that may no longer write.
+  ...['Interrupted', 'NotLeading'],
+  // Of dependencies: the custom resource has `WaitingForDependency`.
+  ...['NotApplied', 'NotComplete', 'NotObserved', 'Pending'],
+  // Read, of a Deployment.
+  'MinimumReplicasUnavailable',
+]);
+
+/** What a page says of events. */
+function eventsIn(path: string): string[] {
+  const [paragraph = ''] = /^(?:Events: |Recorded for )(?:.+\n)+/m.exec(textOf(path)) ?? [];
+  return [...paragraph.matchAll(/`(\w+)`/g)].map(([, event]) => event!);
+}
+
+it.each([
+  ['cli', ['contract', 'engine', 'synth', 'cli/tree']],
+  ['appservice', ['kinds/app-service']],
+  ['streamingress', ['kinds/stream-ingress']],
+  ['jobwatcher', ['kinds/job-watcher']],
+])('the reference of %s has every reason that is written', (name, folders) => {
+  const pages = ['cli', name].map((page) => `docs/reference/${page}.md`);
+  const known = new Set([...pages.flatMap(reasonsIn), ...pages.flatMap(eventsIn), ...UNWRITTEN]);
+  const given = reasonsGiven(folders);
+  expect(given.size).toBeGreaterThan(15);
+  expect([...given].filter(([reason]) => !known.has(reason))).toEqual([]);
+});
 
 it.each([
   ['cli', 25],
