@@ -74,7 +74,7 @@ const LASTING: ReadonlySet<string> = new Set([
   'ImageRunsAsRoot',
   'CreateContainerConfigError',
 ]);
-/** Until then a state may be that of a pod that is about to be replaced, or a node may have room again. */
+/** Time after which a state lasts: before, its pod may be about to be replaced, or a node may have room again. */
 const LASTING_MILLISECONDS = 60_000;
 
 const FIRST_PAUSE_MILLISECONDS = 250;
@@ -88,7 +88,7 @@ interface ApplyProps extends Omit<CompareProps, 'contextFor'> {
   readonly prune: boolean;
   /** Reports what would be done, and writes nothing. @default false */
   readonly dryRun?: boolean;
-  /** Until when failures are retried that may pass, by `performance.now()`. @default - for ten seconds of writing */
+  /** End of the retries of failures that may pass, by `performance.now()`. @default - for ten seconds of writing */
   readonly deadline?: number;
   readonly report: (line: string) => Promise<void>;
 }

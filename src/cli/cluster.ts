@@ -59,7 +59,7 @@ function printRequest({ method, url, outcome, milliseconds }: SentRequest): void
 /**
  * Lets a command work with the cluster that its options name.
  * @param use takes the namespace of the Pod in a cluster, of the context outside, else `default`
- * @param check rejects where the cluster is of no use
+ * @param check rejects where the cluster can't be used
  * @throws CliError with exit code 2 for bad input, 3 when there is no cluster, or it is too old or refuses
  */
 export async function withCluster(

@@ -242,7 +242,7 @@ function diffCommand(): Command {
     )
     .addOption(allNamespaces('all that is live in every namespace'))
     .addOption(selectorOption('all that is live'))
-    .option('--details <number>', 'with --all: so many objects are shown in full', count)
+    .option('--details <number>', 'with --all: number of objects that are shown in full', count)
     .addOption(outputFormat('text', 'json', 'yaml'))
     .action(lazily(async () => (await import('./diff.js')).runDiff));
   return withOptions(

@@ -44,7 +44,7 @@ function dataLosses(change: DefinitionChange, served: CrdVersion, objects: reado
   const all = `${objects.length} ${change.next.spec.names.kind} ${objects.length === 1 ? 'object' : 'objects'}`;
   const [before, after] = [judgeBy(served), judgeBy(version)];
   const placeOf = (problem: Problem): string => place(problem, version.schema.openAPIV3Schema);
-  /** By place, with the problem as the first of the objects has it. */
+  /** Losses by place, with the problem as the first of the objects has it. */
   const losses = new Map<string, { readonly problem: Problem; readonly keys: string[] }>();
   for (const object of objects) {
     const key = keyOf(object);

@@ -136,8 +136,8 @@ export async function runController(options: RunOptions): Promise<void> {
 }
 
 /**
- * What is shared by all custom resources of a kind can't be worked out from some of them, and what is in no namespace isn't
- * divided by namespaces: two operators would write it.
+ * Refuses selections that two operators would share: what all custom resources of a kind share can't be worked out from some of
+ * them, and what is in no namespace isn't divided by namespaces.
  * @throws CliError
  */
 function checkSelectable(
@@ -207,7 +207,7 @@ async function startServers(options: RunOptions, served: Served): Promise<HttpSe
   return servers;
 }
 
-/** One object, by which renderings under it are known. */
+/** Same object each time, by which renderings under it are known. */
 const NO_POLICY: Policy = {};
 
 /**
@@ -247,7 +247,7 @@ function endProcess(log: Logger, stopping: AbortController): void {
 }
 
 const POLL_MILLISECONDS = 5_000;
-/** Of the time between two polls. A settled controller needs a twentieth of this. */
+/** Share of the time between two polls. A settled controller needs a twentieth of this. */
 const IDLE_SHARE = 0.02;
 /** Less isn't worth a collection. */
 const WORTH_COLLECTING_BYTES = 4 * 2 ** 20;

@@ -73,7 +73,7 @@ function isOf({ kind, name }: KindTarget, resource: ResourceStatus): boolean {
   return groupKind(kind.type) === groupKind(resource) && name === resource.name;
 }
 
-/** As `kubectl -o name` has it: `appservice.kosmos.io/web`. */
+/** Returns the name as `kubectl -o name` prints it: `appservice.kosmos.io/web`. */
 function nameOf(resource: ResourceStatus): string {
   return `${groupKind(resource).toLowerCase()}/${resource.name}`;
 }

@@ -34,7 +34,7 @@ export interface Drift {
 
 /** Field that we meant to apply, and that another manager owns with another value. */
 export interface FieldConflict {
-  /** As the API server spells it, e.g. `.data.9000` or `.spec.ports[port=80,protocol="TCP"].targetPort`. */
+  /** Path as the API server spells it, e.g. `.data.9000` or `.spec.ports[port=80,protocol="TCP"].targetPort`. */
   readonly field: string;
   readonly manager: string;
 }
@@ -54,11 +54,11 @@ export interface Change {
   /** Fields that a shared object was applied without, since others own them. @default - nothing */
   readonly conflicts?: readonly FieldConflict[];
   /**
-   * Why it was skipped, where nothing has failed: `changed`, an object to be deleted isn't as it was seen any more, or
+   * Reason why it was skipped, where nothing has failed: `changed`, an object to be deleted isn't as it was seen any more, or
    * `paced`, it was too many at once. The key is taken again.
    */
   readonly skippedFor?: 'changed' | 'paced';
-  /** Why it was skipped, where another object has to be ready before. A change of that takes the key again. */
+  /** Reason why it was skipped, where another object has to be ready before. A change of that takes the key again. */
   readonly waitsFor?: Wait;
 }
 

@@ -7,7 +7,7 @@ import { ANNOTATIONS, DRIFT_ANNOTATION, PAUSED_ANNOTATION, ROTATE_ANNOTATION } f
 import { describeRef, objectId, refOf } from './object.js';
 import type { AnyObject, CustomResource } from './object.js';
 
-/** What the annotations of a custom resource ask for. */
+/** Requests that the annotations of a custom resource make. */
 export interface Control {
   /** @default false */
   readonly isPaused?: boolean;

@@ -25,7 +25,7 @@ import type { Sweep } from './sweep.js';
 export interface Controller {
   /** Unique among the controllers of a process; names the queue in logs and metrics. */
   readonly name: string;
-  /** Kind that its keys name, for logs; the kind of its custom resource, as a rule. */
+  /** Kind that its keys name, for logs; usually the kind of its custom resource. */
   readonly kind: string;
   /**
    * The first is of its own custom resources. The others open once that one is answered: while the kind isn't installed,
@@ -63,7 +63,7 @@ export interface Settle {
 export type Write = 'create' | 'patch' | 'delete' | 'status' | 'finalizers';
 
 /**
- * One kind of object that a controller reads. It may watch one type several times, distinguished by `namespaces` and `name`,
+ * Kind of object that a controller reads. It may watch one type several times, distinguished by `namespaces` and `name`,
  * for rights on some objects alone. An object belongs to the most precise of them only: one of its name comes before one of
  * its namespace, that before one of all, and of equals the one that is declared first.
  */
@@ -136,7 +136,7 @@ export interface Query {
 export type Found =
   /** Objects as kept, by name; `why` is the reason where there are none, if it is known. */
   | { readonly objects: readonly AnyObject[]; readonly why?: string; readonly isTooMuch?: never }
-  /** It isn't known yet, or is more than is kept; `why` is the last failure to find out. */
+  /** Not known yet, or more than is kept; `why` is the last failure to find out. */
   | { readonly objects?: undefined; readonly why?: string; readonly isTooMuch?: boolean };
 
 /** View of what the watches have delivered so far, and of the responses to our own writes. Reading it costs no request. */
@@ -329,7 +329,7 @@ export interface Metric {
   readonly buckets?: readonly number[];
 }
 
-/** One value of a metric. */
+/** Value of a metric. */
 export interface Sample {
   /** The name of one of the controller's metrics; one that it doesn't declare is logged as a bug. */
   readonly metric: string;

@@ -46,7 +46,7 @@ export interface CrdColumn {
   readonly priority?: number;
 }
 
-/** One version of a CRD. */
+/** Version of a CRD. */
 export interface CrdVersion {
   readonly name: string;
   readonly served: boolean;

@@ -17,7 +17,7 @@ export interface CrdProps<Spec extends StructuralSchema | LibrarySchema, Status 
   readonly kind: string;
   /** @default v1 */
   readonly version?: string;
-  /** As in request paths and for `kubectl get`, in lower case. @default - the kind in the plural, e.g. `galleries`, `gateways` */
+  /** Name in request paths and for `kubectl get`, in lower case. @default - the kind in the plural, e.g. `galleries`, `gateways` */
   readonly plural?: string;
   /** Short forms for `kubectl get`. @default - none */
   readonly shortNames?: readonly string[];

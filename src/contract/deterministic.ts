@@ -7,7 +7,7 @@ import type { ReferencedByName } from './references.js';
 import { readsSecrets } from './origin.js';
 import { groupKind } from './resource.js';
 
-/** So many custom resources are rendered twice before anything is created: an author sees at once what isn't deterministic. */
+/** Number of custom resources that are rendered twice before anything is created: an author sees at once what isn't deterministic. */
 const CHECKED_BEFORE_CREATION = 100;
 
 /** Numbers of renderings without an edit in between, after which a custom resource is taken not to settle. */
@@ -31,7 +31,7 @@ const SURE_CHANGES = 3;
 const HELD_MILLISECONDS = 60_000;
 const MAX_HELD_MILLISECONDS = 3_600_000;
 
-/** What renderings of a custom resource have in common. */
+/** Inputs that renderings of a custom resource have in common. */
 interface Basis {
   /** Hash of the custom resource, and of what it was rendered from. */
   readonly inputs: string;
@@ -110,9 +110,9 @@ export interface SteadyRendering {
 
 /** Renders the custom resources of a kind, and keeps what would be applied over and over from being applied. */
 export class SteadyRenderer {
-  /** By key, the last rendering that was accepted. */
+  /** Rendering that was accepted last, by key. */
   private readonly accepted = new Map<string, Accepted>();
-  /** By key, of kinds that observe their children, or have references. */
+  /** Courses by key, of kinds that observe their children, or have references. */
   private readonly courses = new Map<string, Course>();
 
   constructor(

@@ -10,7 +10,7 @@ export type Retry = 'onChange' | 'backoff' | 'now';
 
 /** Properties of an `OperatorError`. */
 export interface OperatorErrorProps {
-  /** One word in CamelCase; becomes the reason of the condition that reports the failure. */
+  /** Word in CamelCase; becomes the reason of the condition that reports the failure. */
   readonly reason: string;
   /** A full sentence: what is wrong, where, and what to do about it. */
   readonly message: string;
@@ -18,7 +18,7 @@ export interface OperatorErrorProps {
   readonly path?: readonly (string | number)[];
   /** @default 'onChange' */
   readonly retry?: Retry;
-  /** It is of no use to try again sooner than this. @default 0 */
+  /** Least time until another try. @default 0 */
   readonly retryAfterMilliseconds?: number;
   /** A kind has thrown what it shouldn't have: counted as a panic, and logged with its stack. @default false */
   readonly isBug?: boolean;

@@ -83,7 +83,7 @@ type KeptSecret = AnyObject & {
   readonly checksum?: string;
 };
 
-/** What is generated for the custom resources of one kind. */
+/** Generates values for the custom resources of one kind. */
 export class KindGenerated {
   /** Follows the name of the custom resource in that of its Secret: kinds may have custom resources of one name. */
   private readonly suffix: string;

@@ -13,7 +13,7 @@ export interface CustomResourceProps<Spec> {
     /** @default - the objects are rendered without a namespace */
     readonly namespace?: string;
   };
-  /** As the API server would store it: validated, and with the defaults of the schema. */
+  /** Spec as the API server would store it: validated, and with the defaults of the schema. */
   readonly spec: Spec;
   /** Rendered API version: a construct may serve several groups. @default - the one that the construct was written for */
   readonly apiVersion?: string;
@@ -23,7 +23,7 @@ export interface CustomResourceProps<Spec> {
    * @default - nothing is forbidden
    */
   readonly policy?: unknown;
-  /** What the custom resource refers to, by the names of the kind's `references`. @default - the kind declares none */
+  /** Objects that the custom resource refers to, by the names of the kind's `references`. @default - the kind declares none */
   readonly references?: unknown;
   /** Where the values of the kind's `generated` are. @default - the kind declares none */
   readonly generated?: unknown;
@@ -45,9 +45,9 @@ export type KindConstruct<Spec, References = unknown, Values = unknown, Observed
   },
 ) => Construct;
 
-/** What a construct depends on beside its custom resource. */
+/** Inputs of a construct beside its custom resource. */
 export interface RenderInputs {
-  /** What the operator's admin allows. @default - nothing is forbidden, as where there is no operator */
+  /** Limits that the operator's admin sets. @default - nothing is forbidden, as where there is no operator */
   readonly policy?: Policy;
   /** @default - the kind has no references */
   readonly references?: ReferencedByName;
@@ -60,7 +60,7 @@ export interface RenderInputs {
 /** Objects of one custom resource, in the order of their application. */
 export interface Rendered extends Array<AnyObject> {
   /**
-   * By object, the others that it depends on, also through others, in this order. Not enumerable, so that a rendering equals a
+   * Objects that each depends on, also through others, in this order. Not enumerable, so that a rendering equals a
    * list of its objects.
    * @default - none depends on another
    */
@@ -85,9 +85,9 @@ export interface RenderedKind {
   readonly children: readonly ResourceType[];
   /** Schema of the kind's section of a policy. @default - the kind knows no policy, and a section for it is refused */
   readonly policySchema?: StructuralSchema;
-  /** What its custom resources refer to. @default - nothing */
+  /** References of its custom resources. @default - nothing */
   readonly references?: KindReferences;
-  /** What is generated for its custom resources. @default - nothing */
+  /** Values that are generated for its custom resources. @default - nothing */
   readonly generated?: KindGenerated;
   /** The construct reads what its children say. @default false */
   readonly observes?: boolean;
@@ -116,7 +116,7 @@ export interface KindContext {
 
 /** Rendering of a kind's custom resources to manifests. */
 export type Rendering =
-  /** One by one, each through the construct. */
+  /** Rendered one by one, each through the construct. */
   | { readonly each: RenderedKind }
   /** All that are given at once, since they share objects, contradict each other, or make none. */
   | { readonly together: RenderTogether };

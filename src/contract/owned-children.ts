@@ -65,7 +65,7 @@ export interface OwnFunctions {
   readonly handOver?: HandOverFunction<never>;
 }
 
-/** Until what is referred to is known, as a rule a few milliseconds, it is looked again so often. */
+/** Interval of looks until what is referred to is known, which usually takes a few milliseconds. */
 const UNKNOWN_MILLISECONDS = 2_000;
 
 const NOTHING: Plan = { apply: [], delete: [], status: [], events: [] };
@@ -82,10 +82,10 @@ const SETTLING: Readiness = {
 /** Maximum number of renderings until what a construct observes is what it renders; one that goes on never settles. */
 const MAX_PASSES = 10;
 
-/** What a plan may have changed of what its construct reads. */
+/** Actions that may have changed what the construct of a plan reads. */
 const WRITTEN: ReadonlySet<Action> = new Set(['created', 'configured', 'corrected', 'recreated', 'deleted']);
 
-/** One custom resource at one time. */
+/** Custom resource at one time. */
 interface Pass {
   readonly cr: LiveResource;
   readonly owner: OwnerReference;
@@ -97,7 +97,7 @@ interface Pass {
   readonly now: Date;
 }
 
-/** What there has to be. */
+/** Desired state. */
 interface Desired {
   readonly control: Control;
   /** Nothing, where there is an error; but the last rendering of what never settles. */
@@ -114,7 +114,7 @@ interface Desired {
   readonly generate?: GeneratedValues;
 }
 
-/** What the status says, and what follows from it. */
+/** Content of the status, and what follows from it. */
 interface Report {
   readonly readiness: Readiness;
   readonly status?: object;
@@ -139,7 +139,7 @@ export class OwnedChildren implements Controller {
     private readonly owning: OwningKind,
     private readonly render: Render,
     private readonly functions: OwnFunctions = {},
-    /** Of its custom resources. */
+    /** Selector of its custom resources. */
     selector?: string,
   ) {
     this.name = owning.name;
@@ -594,7 +594,7 @@ function keepRelated(object: AnyObject): AnyObject {
 
 type Projection = (object: AnyObject) => AnyObject | undefined;
 
-/** One function for each `keep`: kinds that keep the same share a store. */
+/** Functions by `keep`: kinds that keep the same share a store. */
 const projections = new WeakMap<Keep, Map<typeof keepStatus, Projection>>();
 
 /** Returns the object as `base` keeps it, and what `keep` returns beside that. */

@@ -115,7 +115,7 @@ function isOutdated({ controller }: KeptPod, workload: AnyObject): boolean {
 
 type Pod = Pick<Wire<V1Pod>, 'status'> & AnyObject;
 
-/** Those that need an edit come before those that may pass. Any other waiting reason is between the last two. */
+/** Reasons that need an edit come before those that may pass. Any other waiting reason is between the last two. */
 const WORST_FIRST: readonly string[] = [
   'ImageRunsAsRoot',
   'InvalidImageName',

@@ -98,7 +98,7 @@ export function keepUnreadable(object: AnyObject, error: OperatorError): AnyObje
   return Object.defineProperty(kept, UNREADABLE, { value: error });
 }
 
-/** Returns why an object, as kept, lacks what it should have; undefined as a rule. */
+/** Returns why an object, as kept, lacks what it should have; undefined where it lacks nothing. */
 export function unreadableFor(object: KubernetesObject): OperatorError | undefined {
   return (object as { readonly [UNREADABLE]?: OperatorError })[UNREADABLE];
 }

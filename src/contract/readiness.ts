@@ -13,9 +13,9 @@ interface WorkloadStatus {
   readonly updatedNumberScheduled?: number;
   readonly numberAvailable?: number;
   readonly conditions?: readonly Partial<Condition>[];
-  /** Of Pods and PersistentVolumeClaims. */
+  /** Set on Pods and PersistentVolumeClaims. */
   readonly phase?: string;
-  /** Of Jobs. */
+  /** Set on Jobs. */
   readonly startTime?: string;
 }
 

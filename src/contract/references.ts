@@ -46,7 +46,7 @@ export type ReferenceProps<Spec> = ResourceTypeProps & {
 /** References of a kind, by the names under which the construct gets them. */
 export type References<Source> = Readonly<Record<string, ReferenceProps<SpecOf<Source>>>>;
 
-/** What `references` of the props holds: an object, or a list where the reference is by labels. */
+/** Type of `references` in the props: an object, or a list where the reference is by labels. */
 export type ReferencesOf<Props> = {
   readonly [Name in keyof Props]: Props[Name] extends { readonly labels: unknown }
     ? readonly ReferencedOf<Props[Name]>[]
@@ -101,7 +101,7 @@ const grants: Lookup = {
   keep: (object) => ({ ...keepIdentity(object), spec: object.spec }),
 };
 
-/** What the custom resources of one kind refer to. */
+/** References of the custom resources of one kind. */
 export class KindReferences {
   readonly lookups: readonly Lookup[];
   private readonly all: readonly Reference[];
@@ -228,7 +228,7 @@ export function mistakeIn(
   if (labels === undefined) return undefined;
   const all = Object.entries(labels);
   if (all.length === 0) return 'no labels would select every object';
-  if (labelText(labels).length > MAX_SELECTOR) return 'so many labels are more than a request can have';
+  if (labelText(labels).length > MAX_SELECTOR) return 'its labels are more than a request can have';
   const wrong = all.find(([label, value]) => !isLabel(label, value));
   return wrong && `no object has the label ${wrong.join('=')}`;
 }

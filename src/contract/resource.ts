@@ -16,7 +16,7 @@ export interface ResourceTypeProps {
   readonly apiVersion: string;
   /** In the singular, e.g. `Deployment`. */
   readonly kind: string;
-  /** As in request paths. @default - the kind in lower case and in the plural, e.g. `networkpolicies`, `gateways` */
+  /** Name in request paths. @default - the kind in lower case and in the plural, e.g. `networkpolicies`, `gateways` */
   readonly plural?: string;
   /** Specifies whether its objects are in namespaces. @default true */
   readonly namespaced?: boolean;

@@ -24,7 +24,7 @@ export type Propagation = 'Background' | 'Foreground' | 'Orphan';
 
 /** An object of others to be deleted. */
 export interface SweepStep {
-  /** As known; its UID and resource version become preconditions, so nothing unseen is deleted. */
+  /** Object as known; its UID and resource version become preconditions, so nothing unseen is deleted. */
   readonly object: AnyObject;
   /** @default Background */
   readonly propagation?: Propagation;

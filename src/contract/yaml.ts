@@ -13,8 +13,8 @@ export const YAML_OPTIONS = {
   prettyErrors: false,
 } as const;
 
-/** Aliases may stand for so many values altogether, however few are written. */
-const MOST_ALIASED = 1_000_000;
+/** Maximum number of values that all aliases stand for, however few are written. */
+const MAX_ALIASED = 1_000_000;
 
 /** Text that isn't YAML, or means nothing that JSON can hold. */
 export class YamlError extends Error {
@@ -203,7 +203,7 @@ function valueOf(yaml: Document.Parsed): unknown {
     const target = anchors.get(alias.source);
     size += target?.size ?? 0;
     aliased += target?.size ?? 0;
-    if (target && aliased <= MOST_ALIASED) return target.value;
+    if (target && aliased <= MAX_ALIASED) return target.value;
     const isOpen = !target && anchors.has(alias.source);
     const cause = target ? 'makes it too large' : isOpen ? 'holds itself' : 'is not set before it is used';
     throw problem(`its anchors can't be resolved: ${alias.source} ${cause}; write the values out`, alias);

@@ -53,7 +53,7 @@ export interface ApplyOptions {
   readonly dryRun?: boolean;
 }
 
-/** One step of a JSON patch, as far as they are needed. @see https://www.rfc-editor.org/rfc/rfc6902 */
+/** Step of a JSON patch, as far as they are needed. @see https://www.rfc-editor.org/rfc/rfc6902 */
 export interface JsonPatchStep {
   readonly op: 'test' | 'replace';
   readonly path: string;

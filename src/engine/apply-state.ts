@@ -10,7 +10,7 @@ import type { Store, StoreReader } from './cache.js';
 import { isSamePaths } from './managed-fields.js';
 import { CONTESTED, REFUSAL_MILLISECONDS, RELEASE_MILLISECONDS } from './retry.js';
 
-/** One step, and what it needs over and over. */
+/** Step, and what it needs over and over. */
 export interface Task {
   readonly step: ApplyStep;
   readonly reader: StoreReader;
@@ -69,7 +69,7 @@ function isEmpty(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.values(value).every(isEmpty);
 }
 
-/** One apply, and what we owned after it. */
+/** Apply, and what we owned after it. */
 export interface LastApply {
   /** Hash of the intent. */
   readonly hash: string;
@@ -231,11 +231,11 @@ function versionOf({ inTheWay }: Refused, { reason }: OperatorError): string | u
 
 interface Fight {
   readonly corrections: number;
-  /** Of the last intent. */
+  /** Hash of the last intent. */
   readonly hash: string;
   /** When the last correction was made; all times are by the monotonic clock. */
   readonly last: number;
-  /** Until then, drift isn't corrected. */
+  /** Time before which drift isn't corrected. */
   readonly pausedUntil: number;
   /** If nothing changes until then, the fight is over. */
   readonly watchedUntil: number;

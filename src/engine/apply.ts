@@ -62,7 +62,7 @@ export interface ApplierProps {
   readonly clock: Clock;
   readonly lastApplies: LastApplies;
   readonly metrics: Metrics;
-  /** Of objects whose steps don't give one. @default correct */
+  /** Mode for objects whose steps don't give one. @default correct */
   readonly drift?: DriftMode;
   /** Generates the same values each time, for what is never stored. @default false */
   readonly placeholders?: boolean;
@@ -546,7 +546,7 @@ export class Applier {
     return this.remembered(task, known, failure);
   }
 
-  /** After the apply, what an autoscaler has left is of no use any more either. */
+  /** Takes what was applied from leftovers, also from those of an autoscaler, which are obsolete after the apply. */
   private async freeOfLeftovers(task: Task, known: Entry, seen?: AnyObject): Promise<readonly string[]> {
     const sharing = [...(known.sharedWithLegacy ?? []), ...(known.sharedWithHeld ?? [])];
     return this.freeOf((entry, own) => isLegacy(entry) || isHeld(entry, own), task, sharing, seen);

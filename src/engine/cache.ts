@@ -62,9 +62,9 @@ export interface Writer {
 
 /** Origin of a change. */
 export interface ChangeSource {
-  /** It comes from a complete list. @default - from a watch, or the answer to a request */
+  /** Whether it comes from a complete list. @default - from a watch, or the answer to a request */
   readonly list?: true;
-  /** Those whose writes to the object are under way: as a rule the change is theirs. */
+  /** Writers whose writes to the object are under way: usually the change is theirs. */
   readonly writers?: Iterable<Writer>;
 }
 
@@ -231,7 +231,7 @@ export class Store {
   observed(object: AnyObject): void {
     this.advance(object.metadata.resourceVersion, object.metadata.namespace);
     const before = this.entries.get(keyOf(object));
-    // As a rule this is the echo of a write of our own: there is nothing to work out again.
+    // Usually this is the echo of a write of our own: there is nothing to work out again.
     if (before && !isNewer(object, before.object)) return;
     const entry = this.project(object);
     if (!entry) {
@@ -342,7 +342,7 @@ export class Store {
     return object;
   }
 
-  /** Returns who owns what of an object from an answer: as a rule, that is known already. */
+  /** Returns who owns what of an object from an answer: usually that is known already. */
   ownedOf(object: AnyObject): OwnedPaths {
     const known = this.entries.get(keyOf(object));
     const same = known?.object.metadata.resourceVersion === object.metadata.resourceVersion;
@@ -620,7 +620,7 @@ export class StoreReader implements SweepReader {
     return this.known.controller;
   }
 
-  /** It was deleted for this controller. */
+  /** Notes that an object was deleted for this controller. */
   deleted(object: AnyObject): void {
     this.known.deletions.add(object);
   }
@@ -706,7 +706,7 @@ class Watched {
 }
 
 /**
- * Watches of one controller for one type: as a rule one.
+ * Watches of one controller for one type: usually a single one.
  *
  * **Guarantees.** An object that several of them cover belongs to the most precise alone, as if the others didn't
  * deliver it: a watch of its name comes before one of its namespace, and that before one of all. Among equals it is the

@@ -20,7 +20,7 @@ import type { StoreReader } from './cache.js';
 export interface Tools {
   readonly api: Api;
   readonly applier: Applier;
-  /** One for each controller, since it paces. */
+  /** Sweeper of this controller alone, since it paces. */
   readonly sweeper: Sweeper;
   readonly statusWriter: StatusWriter;
   readonly recorder: EventRecorder;
@@ -31,11 +31,11 @@ export interface PlanOutcome {
   readonly changes: ChangeSet;
   /** Results of the status writes. */
   readonly statusChanges: ChangeSet;
-  /** Why the status can't say all that it should. */
+  /** Error for which the status can't say all that it should. */
   readonly statusError?: OperatorError;
   /** The status was left for later: `busy`, children come first; `passing`, the next try may succeed. */
   readonly statusLeft?: 'busy' | 'passing';
-  /** Why the signal ended the plan early; the error of the first change that wasn't finished. */
+  /** Error of the first change that wasn't finished, where the signal ended the plan early. */
   readonly givenUp?: OperatorError;
   /** Set when a request may still be under way: resolves once it isn't. */
   readonly pending?: Promise<void>;
@@ -45,7 +45,7 @@ export interface PlanOutcome {
 export interface StatusPolicy {
   /** Reports whether a status that is behind may be left, where all has gone well. */
   mayDeferStatus(key: string): boolean;
-  /** Reports whether the key is taken again soon after these failures, as a rule with success: they aren't news yet. */
+  /** Reports whether the key is taken again soon after these failures, usually with success: they aren't news yet. */
   isTransient(key: string, errors: readonly OperatorError[]): boolean;
 }
 
@@ -254,7 +254,7 @@ async function writeStatuses(
  * request may take effect all the same; only the wait for it is. Never rejects unless a step does.
  */
 class Steps {
-  /** Why the signal ended the plan before its last step. */
+  /** Error where the signal ended the plan before its last step. */
   givenUp: OperatorError | undefined;
   /** Resolves once the steps that aren't waited for any more have ended. */
   pending: Promise<void> | undefined;

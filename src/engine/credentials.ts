@@ -20,7 +20,7 @@ export interface TlsMaterial {
 /** Credentials that a request carries. */
 export interface Credentials {
   readonly tls: TlsMaterial;
-  /** A list is sent as so many headers of one name. */
+  /** A list is sent as several headers of one name. */
   readonly headers: Readonly<Record<string, string | string[]>>;
 }
 

@@ -95,7 +95,7 @@ export async function deleteObject(
   }
 }
 
-/** Runs steps until going on is of no use. */
+/** Runs steps until going on is pointless. */
 export interface StepRunner {
   run(ref: ObjectRef, step: () => Promise<Change>): Promise<Change>;
 }
@@ -204,7 +204,7 @@ export class Sweeper {
   }
 }
 
-/** Paces to so many a second; a second's worth that wasn't used may be made up for at once. */
+/** Limits the rate per second; a second's worth that wasn't used may be made up for at once. */
 class TokenBucket {
   private tokens: number | undefined;
   private at = 0;

@@ -22,8 +22,8 @@ export const QUIET_MILLISECONDS = 6 * 60_000;
 export const REFRESH_MILLISECONDS = 30 * 60_000;
 /** Different notes within a series; what comes after only counts. */
 const WORDINGS = 5;
-/** A bound for memory, beyond what one operator sends in six minutes. */
-const MOST_SERIES = 4_096;
+/** Maximum number of series that are kept, beyond what one operator sends in six minutes. */
+const MAX_SERIES = 4_096;
 
 const QUEUE_LIMIT = 1_000;
 /** When the process stops, what still waits gets this long. */
@@ -43,10 +43,10 @@ export interface EventRecorderProps {
   readonly reportingInstance: string;
 }
 
-/** One event and its repetitions, which become one object. */
+/** Event and its repetitions, which become one object. */
 interface Series {
   readonly key: string;
-  /** Of the object. */
+  /** Name of the object. */
   readonly name: string;
   readonly regarding: Regarding;
   readonly event: EventProps;
@@ -54,13 +54,13 @@ interface Series {
   /** Counts the different notes of this key. */
   readonly wording: number;
   last: Instant;
-  /** Of the occurrences so far. */
+  /** Number of occurrences so far. */
   count: number;
   /** Occurrences that the API server knows of; none before the object is created. */
   reported: number;
-  /** By the monotonic clock. */
+  /** Time of the last report, by the monotonic clock. */
   reportedAt: number;
-  /** It waits to be sent, or is under way. */
+  /** Whether it waits to be sent, or is under way. */
   queued: boolean;
   /** Nothing will be added to it. */
   over: boolean;
@@ -124,7 +124,7 @@ export class EventRecorder {
       known.last = now;
       this.enqueueIfDue(known, now.monotonic);
     } else {
-      const [oldest] = this.series.size >= MOST_SERIES ? this.series.values() : [];
+      const [oldest] = this.series.size >= MAX_SERIES ? this.series.values() : [];
       const ended = known ?? oldest;
       if (ended) this.end(ended, now.monotonic);
       const wording = goesOn ? known.wording + 1 : 1;
@@ -241,7 +241,7 @@ export class EventRecorder {
     this.finish(series);
   }
 
-  /** It may have happened again meanwhile. */
+  /** Queues a series again where it has happened again meanwhile. */
   private finish(series: Series): void {
     series.queued = isDue(series, this.props.clock.monotonic());
     if (series.queued) this.queue.push({ series, tries: 0 });
@@ -263,7 +263,7 @@ export class EventRecorder {
         await patch();
         return;
       } catch (error) {
-        // Events live for an hour, as a rule, so a series may outlive its own; or the first one was dropped.
+        // Events usually live for an hour, so a series may outlive its own; or the first one was dropped.
         if (!(error instanceof ApiError) || error.code !== 404) throw error;
       }
     }

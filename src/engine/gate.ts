@@ -9,8 +9,8 @@ import { isConnectionLoss, ProxyFailure } from './transport.js';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from './transport.js';
 
 /**
- * A server that starts answers other requests, `/version` among them, before it can serve them. Every user may read
- * this one (`system:public-info-viewer`), as a rule.
+ * A server that starts answers other requests, `/version` among them, before it can serve them. By default, every
+ * user may read this one (`system:public-info-viewer`).
  */
 const READYZ: ApiRequest = { method: 'GET', path: '/readyz' };
 

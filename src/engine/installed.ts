@@ -252,7 +252,7 @@ export class MissingKind {
     return delay;
   }
 
-  /** It couldn't be asked. */
+  /** Notes that the API server couldn't be asked. */
   unknown(): void {
     this.since = undefined;
   }

@@ -31,9 +31,9 @@ export interface LeaseSpec {
 
 export interface ElectorProps {
   readonly transport: Transport;
-  /** Of the lease. */
+  /** Namespace of the lease. */
   readonly namespace: string;
-  /** Of this process, and of no other that ever was. */
+  /** Identity of this process, and of no other that ever was. */
   readonly identity: string;
   readonly clock: Clock;
   /** From 0 to 1, for jitter. */
@@ -85,7 +85,7 @@ export class Elector implements Fence {
     return this.renewedAt !== undefined;
   }
 
-  /** Why the process had better be restarted; empty while all is well. */
+  /** Returns reasons to restart the process; none while all is well. */
   unhealthy(): string[] {
     if (!this.renewedAt) return [];
     const age = elapsed(this.props.clock, this.renewedAt);
@@ -332,7 +332,7 @@ function isMissing(error: unknown): boolean {
  * says when it came: the times of the record are by another one's clock.
  */
 class ObservedLease {
-  /** As it was last seen. */
+  /** Lease as it was last seen. */
   lease: Lease | undefined;
   /** Since when, by our monotonic clock, no other process can have had it; never, where another one is its holder. */
   aloneSince = Infinity;

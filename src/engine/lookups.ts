@@ -40,7 +40,7 @@ export interface Finder {
 }
 
 /**
- * What the plans of one controller look up: each query has a watch of its own, for as long as the latest plan of some key asks
+ * Lookups of the plans of one controller: each query has a watch of its own, for as long as the latest plan of some key asks
  * for it.
  *
  * **Guarantees.** A query is answered by what a complete list and its watch have shown. Its keys are woken once it is known, and

@@ -198,7 +198,7 @@ function isBare(fields: FieldsV1): boolean {
 }
 
 /**
- * One digest of owned paths per applying manager; see `ownerKey`.
+ * Digests of owned paths by applying manager; see `ownerKey`.
  *
  * After an apply, our entry lists exactly the fields that we sent. A writer that changes or removes one of them takes it
  * out of our entry; one that writes other fields, or the same value, leaves it alone. So the set of paths in our entry
@@ -227,7 +227,7 @@ class Shape {
   readonly defaults = new Map<string, unknown>();
   readonly below = new Map<string, Shape>();
 
-  /** It is owned as a whole, or not known to be anything else. */
+  /** Whether it is owned as a whole, or not known to be anything else. */
   get isWhole(): boolean {
     return this.kind === 'unknown' || this.kind === 'atomic';
   }

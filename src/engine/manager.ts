@@ -67,16 +67,16 @@ type Common = Pick<ManagerProps, 'log' | 'metrics'> & {
   readonly random: () => number;
 };
 
-/** One watch of the engine. */
+/** Watch of the engine. */
 interface WatchPart {
   readonly name: string;
   readonly watched: WatchedStore;
   readonly reflector: Reflector;
-  /** It opens once one of these was answered; none for what opens at once. */
+  /** Reflectors of which one has to be answered before it opens; none for what opens at once. */
   after: readonly Reflector[];
 }
 
-/** One controller at work, and the reflectors that it waits for. */
+/** Controller at work, and the reflectors that it waits for. */
 interface RunningController {
   readonly controller: Controller;
   readonly runner: Runner;

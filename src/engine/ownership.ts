@@ -158,13 +158,13 @@ export class TwinGuard {
 /** The garbage collector may need as long as this to come to the next child. */
 const REMEMBERED_MILLISECONDS = 600_000;
 
-/** From so many vanished children on, their owners are listed instead of read one by one. */
+/** Number of vanished children from which on their owners are listed instead of read one by one. */
 const MANY = 16;
-/** A list of owners may have so many times as many items as children have vanished. */
+/** Maximum number of items of a list of owners, as a multiple of the vanished children. */
 const LIST_FACTOR = 10;
 
 interface Vanished {
-  /** Of the owner. */
+  /** UID of the owner. */
   readonly uid: string;
   readonly at: number;
 }
@@ -220,7 +220,7 @@ export class Ownership {
     if (this.vanished.size === 1) this.lists.clear();
   }
 
-  /** It is we who have deleted the object. */
+  /** Notes that we have deleted an object. */
   deleted(id: string): void {
     this.vanished.delete(id);
   }

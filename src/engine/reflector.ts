@@ -97,12 +97,12 @@ export class Reflector {
     props.metrics.follow(this);
   }
 
-  /** Why the last attempt has failed, until the next begins. */
+  /** Error of the last attempt, until the next begins. */
   get failure(): Error | undefined {
     return this.isListing ? undefined : this.error;
   }
 
-  /** Why it isn't known what there is of the kind, although it may be installed; undefined while it is. */
+  /** Returns why objects of the kind aren't known, although it may be installed; undefined while they are. */
   get doubtful(): string | undefined {
     return this.missing.doubtful;
   }
@@ -164,7 +164,7 @@ export class Reflector {
     signal.removeEventListener('abort', abort);
   }
 
-  /** One session, and the pause after its failure. */
+  /** Runs one session, and pauses after its failure. */
   private async attempt(signal: AbortSignal): Promise<void> {
     const { clock } = this.props;
     const startedAt = clock.monotonic();
@@ -183,7 +183,7 @@ export class Reflector {
     if (failure && !signal.aborted) await this.recover(failure, signal);
   }
 
-  /** One watch, from the version that was reached or from a full list on. */
+  /** Runs one watch, from the version that was reached or from a full list on. */
   private async session(now: number, signal: AbortSignal): Promise<void> {
     const { api, scope } = this.props;
     if (this.resumeVersion !== undefined && this.demands.size === 0 && now < this.listDueAt) {

@@ -71,7 +71,7 @@ export class Requeue {
     this.takeAgain(this.unreached, 'child');
   }
 
-  /** Reports whether these failures pass by themselves, as a rule, when the key is taken again soon. */
+  /** Reports whether these failures usually pass by themselves when the key is taken again soon. */
   isTransient(key: string, errors: readonly OperatorError[]): boolean {
     return (
       this.isStaleView(key, errors) ||

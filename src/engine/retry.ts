@@ -10,7 +10,7 @@ export interface Backoff {
   readonly max: number;
 }
 
-/** Returns the pause after so many failures before this one. */
+/** Returns the pause after a failure. @param failures number of failures before this one */
 export function backoffDelay({ initial, max }: Backoff, failures: number, random: () => number): number {
   // 2 ** 1024 is Infinity, which Math.min takes care of.
   return Math.min(initial * 2 ** failures, max) * (1 + random());
@@ -56,7 +56,7 @@ export const PAUSES: Readonly<Record<string, { readonly least: number; readonly 
 export const REQUEUE = {
   /** A reconcile that takes longer is given up, and fails. */
   timeout: 120_000,
-  /** A stale view is current at once, as a rule; one that isn't after so many tries is a failure. */
+  /** Number of tries after which a stale view is a failure: usually it is current at once. */
   immediateTries: 5,
   /** A plan that asked for a time that had passed when it was made. */
   past: 1_000,
@@ -64,7 +64,7 @@ export const REQUEUE = {
   missed: 20,
   /** An object that was to be deleted has changed, while something else has failed. */
   changed: 1_000,
-  /** A child was written, which may hide what others did just before. What it leads to wakes the key earlier, as a rule. */
+  /** A child was written, which may hide what others did just before. Usually what it leads to wakes the key earlier. */
   ownWrite: 10_000,
   /** The status of a custom resource was changed by another writer, such as an operator of another version. */
   foreignStatus: 5_000,
@@ -104,7 +104,7 @@ export const SERVER = {
   probeJitter: 0.1,
   /** Shorter than the pauses, so that a probe that hangs doesn't stretch them. */
   probeTimeout: 4_000,
-  /** One failure may be a connection that ended; after this many in a row requests fail at once. */
+  /** Number of failures in a row after which requests fail at once; a single one may be a connection that ended. */
   failuresUntilUnreachable: 3,
   /** A server that starts is ready sooner; one that isn't may lack something few requests need, such as a KMS plugin. */
   notReady: 60_000,
@@ -142,11 +142,11 @@ export const WATCH = {
   trouble: 30_000,
   /** Trouble after this much time without any is new trouble. */
   troubleOver: 60_000,
-  /** What a watch has missed is sent right after the answer, from memory, so after this it has arrived. */
+  /** Time after the answer in which all that a watch has missed has arrived: it is sent at once, from memory. */
   caughtUp: 1_000,
   /** A list that is older than this, up to a tenth more, is repeated when its watch ends. */
   listLifetime: 10 * 3_600_000,
-  /** One that was due and failed is repeated after this; the watch goes on meanwhile. */
+  /** Time after which a list that was due and failed is repeated; the watch goes on meanwhile. */
   listAgain: 3_600_000,
   /** A server that is behind for longer was restored from a backup: API servers catch up in seconds, caches in a minute. */
   lag: 120_000,

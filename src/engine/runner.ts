@@ -69,7 +69,7 @@ export class Runner {
   private readonly kindMetrics: KindMetrics;
   private readonly triggers: Triggers;
   private readonly time: ServerTime;
-  /** What its plans look up; nothing where it declares no lookups. */
+  /** Lookups of its plans; none where it declares no lookups. */
   readonly lookups: Lookups;
 
   constructor(private readonly props: RunnerProps) {
@@ -291,7 +291,7 @@ export class Runner {
   }
 }
 
-/** A plan is made in a few milliseconds; a construct that takes longer reads files, as a rule, or loops. */
+/** A plan is made in a few milliseconds; a construct that takes longer usually reads files, or loops. */
 const SLOW_PLAN_MILLISECONDS = 1_000;
 
 /** Long enough that the pauses cost nothing, short enough that no answer, probe or timer waits for it noticeably. */
@@ -416,7 +416,7 @@ export class ReconcileLog {
   }
 }
 
-/** One reconcile, from the moment its key is in work until the last request of it has been answered. */
+/** Reconcile, from the moment its key is in work until the last request of it has been answered. */
 interface Flight {
   /** Aborted when the reconcile is to be given up; its reason is an OperatorError that says why. */
   readonly signal: AbortSignal;

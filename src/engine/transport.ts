@@ -28,7 +28,7 @@ export interface ApiRequest {
   /** The media type of the answer. @default application/json */
   readonly accept?: string;
   readonly signal?: AbortSignal;
-  /** It keeps the lease, so nothing may delay it, and no fence holds it back. @default false */
+  /** Whether it keeps the lease, so nothing may delay it, and no fence holds it back. @default false */
   readonly lease?: boolean;
   /**
    * Called, synchronously, right before the request is written to its connection, on each attempt: what it throws is
@@ -48,7 +48,7 @@ interface ApiHead {
 export interface ApiResponse extends ApiHead {
   /** JSON, or text where the server answered with something else. */
   readonly body: unknown;
-  /** It is that of an earlier attempt, whose `Retry-After` isn't over: nothing was sent. @default false */
+  /** Whether it is that of an earlier attempt, whose `Retry-After` isn't over: nothing was sent. @default false */
   readonly isRepeated?: true;
   /** The connection ended under a first attempt, which may have been carried out all the same. @default false */
   readonly isSecondTry?: true;
@@ -94,7 +94,7 @@ export interface TransportOptions {
   /** @default - those of the kubeconfig's user */
   readonly credentials?: CredentialSource;
   /**
-   * Sends over at most so many connections of HTTP/1.1: for many large bodies at once, of which a session of HTTP/2
+   * Maximum number of connections, of HTTP/1.1: for many large bodies at once, of which a session of HTTP/2
    * takes 10 MB. @default - HTTP/2
    */
   readonly http1Connections?: number;
@@ -110,7 +110,7 @@ export interface SentRequest {
   readonly url: string;
   /** Status of the answer, or why there is none. */
   readonly outcome: number | Error;
-  /** Until the head of the answer. */
+  /** Time until the head of the answer. */
   readonly milliseconds: number;
 }
 

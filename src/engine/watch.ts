@@ -15,7 +15,7 @@ export interface ObjectEvent {
   readonly object: AnyObject;
 }
 
-/** One line of a watch. @see https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes */
+/** Line of a watch. @see https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes */
 export type WatchEvent =
   | ObjectEvent
   /** The watch is over; the object says why. It arrives with HTTP status 200. */
@@ -32,7 +32,7 @@ const FAILURES = {
   listUnfinished: 'the watch ended within the list',
   /** The server lags behind the one that answered before, or was restored from a backup. */
   outdated: 'the list is older than the watch; it counts if that lasts for two minutes',
-  /** The connection is fine, and of no use: some proxy closes at once. */
+  /** The connection is fine, but some proxy closes at once. */
   short: 'the watch ended at once',
 } as const;
 

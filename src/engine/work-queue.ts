@@ -8,7 +8,7 @@ import { backoffDelay, LANE_SHARE, RETRY } from './retry.js';
  *
  * - `change`: a user changed the custom resource, and waits.
  * - `child`: a dependent or a referenced object has changed.
- * - `initial`: a complete list brought it, or all keys are requeued; as a rule nothing is to be done.
+ * - `initial`: a complete list brought it, or all keys are requeued; usually nothing is to be done.
  * - `status`: only the status may be behind, or a write of the key's own plan is looked at again.
  */
 export const LANES = ['change', 'child', 'initial', 'status'] as const;
@@ -64,12 +64,12 @@ export interface QueueProps {
 interface Work {
   readonly lane: Lane;
   readonly since: number;
-  /** It was added meanwhile. */
+  /** Set where it was added meanwhile. */
   again?: { lane: Lane; readonly since: number };
 }
 
 /**
- * Why a key is taken at a time that is known already. A key may have one of each.
+ * Reason why a key is taken at a time that is known already. A key may have one of each.
  *
  * - `requeue`: the plan asked for it. Holds until a reconcile succeeds, which asks again.
  * - `backoff`: the pause after a failure. Holds until a reconcile succeeds, or the pause is over.

@@ -129,7 +129,7 @@ export interface InstalledOperator {
   readonly namespace: string;
   readonly kinds: readonly string[];
   readonly watchNamespaces?: readonly string[];
-  /** It runs with `--observe-only`, so it writes nothing. */
+  /** Whether it runs with `--observe-only`, so it writes nothing. */
   readonly observesOnly: boolean;
   /** @default correct */
   readonly drift?: DriftMode;

@@ -9,7 +9,7 @@ export interface InstallProps {
   readonly replicas: number;
   /** Leaves UID, GID and fsGroup of the Pods to the cluster, as OpenShift wants it. @default false, they are 65532 */
   readonly omitUserIds?: boolean;
-  /** Of the kinds; they become arguments of the container, and rights may depend on them. */
+  /** Flags of the kinds; they become arguments of the container, and rights may depend on them. */
   readonly flags?: FlagValues;
   /** @default - none, which allows all but routes */
   readonly policy?: { readonly text: string; readonly parsed: Policy };

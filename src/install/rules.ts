@@ -6,7 +6,7 @@ import { definitionName, definitionType, isBuiltIn } from '../contract/resource.
 import { accessName, INSTALL_NAME } from './names.js';
 import type { InstallProps } from './props.js';
 
-/** One rule of a Role or ClusterRole. */
+/** Rule of a Role or ClusterRole. */
 export interface PolicyRule {
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];

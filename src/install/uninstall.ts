@@ -32,8 +32,8 @@ export interface UninstallProps {
   readonly dryRun: boolean;
 }
 
-/** In a dry run, of so many custom resources of a kind each has a line; the rest are counted. */
-const MOST_LINES = 20;
+/** Maximum number of custom resources of a kind that a dry run lists one a line; the rest are counted. */
+const MAX_LINES = 20;
 
 const leaseType = resourceType({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' });
 
@@ -118,7 +118,7 @@ async function remove(
   const removed = async ({ type, object }: Installed, propagation: 'Background' | 'Foreground') => {
     if (dryRun) wouldGo.add(objectId(object));
     // All of a kind are judged alike, and there may be thousands.
-    if (count(type) > MOST_LINES && dryRun) return;
+    if (count(type) > MAX_LINES && dryRun) return;
     await cluster.delete(type, object, propagation, dryRun);
     const along = propagation === 'Foreground' ? ', with what it owns' : '';
     report(`${nameOf(object)} ${dryRun ? 'would be deleted' : 'deleted'}${along}`);
@@ -149,7 +149,7 @@ async function remove(
       return left[0] && !dryRun ? `${nameOf(left[0].object)} is gone, with what it owns` : '';
     });
     for (const [kind, all] of counts)
-      if (dryRun && all > MOST_LINES) report(`${kind}: ${all - MOST_LINES} more would be deleted`);
+      if (dryRun && all > MAX_LINES) report(`${kind}: ${all - MAX_LINES} more would be deleted`);
     for (const one of definitions) await removed(one, 'Background');
     for (const one of definitions) await gone(one);
   }

@@ -15,7 +15,7 @@ import {
 import { InputError } from './problem.js';
 import type { Path } from './problem.js';
 
-/** One object of a file. */
+/** Object of a file. */
 export interface Document {
   readonly file: string;
   /** Counted from 1 over the documents of the file that hold something; 0 where the file isn't known. */

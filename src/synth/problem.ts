@@ -3,7 +3,7 @@ import { OperatorError } from '../contract/error.js';
 /** Place in a document: keys of maps and indexes of lists. */
 export type Path = readonly (string | number)[];
 
-/** One thing that is wrong with a document. */
+/** Mistake in a document. */
 export interface Problem {
   readonly path: Path;
   /** Mistake, with the value that was given: `99999 is more than 65535`. */

@@ -46,7 +46,7 @@ export function offlineInputs(
   };
 }
 
-/** What a custom resource is rendered from where there is no cluster. */
+/** Inputs of a rendering where there is no cluster. */
 export interface OfflineInputs extends Pick<RenderInputs, 'policy' | 'observed'> {
   /** Objects that it may refer to; one without a namespace is in whatever namespace is asked for. @default - none */
   readonly references?: readonly AnyObject[];

@@ -100,8 +100,8 @@ class Stops {
  * under the limit of time only once, and not again where it was stopped. Each stop holds up all others: a construct that was
  * stopped several times in a namespace rests for it, and one that was stopped in several namespaces in a row rests for all.
  */
-export function controllerRender(milliseconds = MOST_MILLISECONDS, now = () => performance.now()): Render {
-  /** What custom resources were rendered from in time; what the controller has stored is never changed. */
+export function controllerRender(milliseconds = MAX_MILLISECONDS, now = () => performance.now()): Render {
+  /** Inputs that custom resources were rendered from in time; what the controller has stored is never changed. */
   const ended = new WeakMap<CustomResource, RenderInputs | undefined>();
   const stops = new Map<
     string | undefined,
@@ -142,7 +142,7 @@ export function controllerRender(milliseconds = MOST_MILLISECONDS, now = () => p
   };
 }
 
-const MOST_MILLISECONDS = 5_000;
+const MAX_MILLISECONDS = 5_000;
 
 /** Failure of a construct that took too long. */
 class StoppedRender extends OperatorError {
@@ -157,7 +157,7 @@ function renderInTime(
   kind: RenderedKind,
   cr: CustomResource,
   inputs: RenderInputs | undefined,
-  milliseconds = MOST_MILLISECONDS,
+  milliseconds = MAX_MILLISECONDS,
 ): Rendered {
   const { construct } = kind;
   // A breakpoint stops it for as long as the author looks.

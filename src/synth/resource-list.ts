@@ -39,7 +39,7 @@ export interface ResourceList {
   write(items: readonly Node[], results: readonly Result[]): string;
 }
 
-/** One message, as the specification has it. */
+/** Message, as the specification has it. */
 export interface Result {
   readonly message: string;
   readonly severity: 'error' | 'warning' | 'info';
@@ -159,7 +159,7 @@ export interface RenderedList {
   /** The whole list. Where something is refused, with the items as they were. */
   readonly text: string;
   readonly problems: readonly Remark[];
-  /** One line each. */
+  /** Notes of one line each. */
   readonly notes: readonly string[];
 }
 

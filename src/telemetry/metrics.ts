@@ -4,7 +4,7 @@ import type { Metric } from '../contract/controller.js';
 
 /** From a fast write to the longest that a reconcile may take; the buckets of controller-runtime. */
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
-/** Of the work queue: from a key that is taken at once to one that has waited for a day. */
+/** Buckets of the work queue: from a key that is taken at once to one that has waited for a day. */
 const QUEUE_SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 600, 3_600, 86_400];
 
 /** Each metric as `type name{labels} help`, under the name that the code has for it; `npm run reference` documents them. */

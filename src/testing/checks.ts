@@ -523,8 +523,8 @@ async function writesOf(stand: Stand, from: Sample, to: Sample): Promise<{ most:
 }
 
 const LATE_MILLISECONDS = 300;
-/** After each cut, an engine pauses twice as long. */
-const MOST_CUTS = 3;
+/** Maximum number of cuts: after each, an engine pauses twice as long. */
+const MAX_CUTS = 3;
 
 /** Checks that lost, late and doubled events, cut watches and stale lists lead to the same objects. */
 export async function events(stand: Stand): Promise<Outcome> {
@@ -603,7 +603,7 @@ function watchFaults(types: readonly ResourceType[]): WatchFault[] {
   const cut = (wire: Wire): EventFault => {
     let seen = 0;
     return () => {
-      if (++seen % 3 === 0 && seen <= 3 * MOST_CUTS)
+      if (++seen % 3 === 0 && seen <= 3 * MAX_CUTS)
         setImmediate(() => {
           wire.cut();
         });
@@ -623,6 +623,6 @@ function watchFaults(types: readonly ResourceType[]): WatchFault[] {
       ofType(type, () => LATE_MILLISECONDS),
     ]),
     ['every event comes twice', ofAll(() => () => 'double')],
-    [`all watches are cut at every third event, ${MOST_CUTS} times`, ofAll(cut)],
+    [`all watches are cut at every third event, ${MAX_CUTS} times`, ofAll(cut)],
   ];
 }

@@ -56,7 +56,7 @@ export interface RequestOptions {
 /** Sandbox as its admin sees it: raw requests, since starting kubectl for each would take most of a test's time. */
 export class Cluster {
   private readonly access: ClusterAccess;
-  /** By the user to act as; the admin's is that of no user. */
+  /** Transports by the user to act as; without one, as the admin. */
   private readonly transports = new Map<string, UndiciTransport>();
 
   constructor(readonly sandbox: SandboxClient) {

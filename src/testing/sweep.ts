@@ -44,9 +44,9 @@ export interface Outcome {
   readonly failures: readonly Failure[];
   /** Reason for which it says nothing of this kind. @default - it does */
   readonly notApplicable?: string;
-  /** Of a walk: what of the things to do to fields wasn't done, as in `change: image`. @default - it is no walk */
+  /** Edits of fields that a walk didn't do, such as `change: image`. @default - it is no walk */
   readonly notDone?: readonly string[];
-  /** Of a walk: the fields that no sample has, and of which the schema says too little. @default - it is no walk */
+  /** Fields that a walk left out: no sample has them, and the schema says too little of them. @default - it is no walk */
   readonly notWalked?: readonly string[];
 }
 
@@ -109,7 +109,7 @@ export interface Site {
 export interface Surroundings {
   /** Namespaced objects, made in this order before the operator starts, each with its status if it has one. @default - none */
   readonly objects?: readonly AnyObject[];
-  /** Of the kind, as given on the command line. @default - none is given */
+  /** Flags of the kind, as given on the command line. @default - none is given */
   readonly flags?: FlagValues;
   /** The kind's section of a policy. @default - nothing is restricted */
   readonly policy?: unknown;

@@ -85,7 +85,7 @@ interface Made {
   readonly type: ResourceType;
   /** Namespaces of shared objects; undefined where they belong to the custom resource, in its namespace. */
   readonly namespaces: readonly string[] | undefined;
-  /** Of a shared object. */
+  /** Name of a shared object. */
   readonly name: string | undefined;
   /** Specifies whether a deleted one is created again. */
   readonly isCreated: boolean;
@@ -114,7 +114,7 @@ function distinct(types: readonly ResourceType[]): ResourceType[] {
 }
 
 const IDLE_START_MILLISECONDS = 250;
-const MOST_TIMES = 5;
+const MAX_TIMES = 5;
 
 /**
  * Scales waits to the load of the machine, since one that runs out is reported as a fault of the kind. The measure is how
@@ -130,7 +130,7 @@ export class Pace {
   /** @param milliseconds enough on an idle machine */
   scaled(milliseconds: number): number {
     const slowest = Math.max(...this.recent, IDLE_START_MILLISECONDS);
-    return milliseconds * Math.min(MOST_TIMES, slowest / IDLE_START_MILLISECONDS);
+    return milliseconds * Math.min(MAX_TIMES, slowest / IDLE_START_MILLISECONDS);
   }
 }
 
@@ -140,13 +140,13 @@ const QUIET_MILLISECONDS = 400;
 const TRIAL_LABEL = 'reconstruct.kosmos.io/trial';
 let trials = 0;
 
-/** One custom resource and its operator, in namespaces of their own; and the steps that were taken. */
+/** Custom resource and its operator, in namespaces of their own; and the steps that were taken. */
 export class Trial implements AsyncDisposable {
   readonly steps: string[] = [];
   /** New to every construct, and as long as any other. */
   readonly name = `swept-${String(++trials).padStart(5, '0')}`;
   untouched: Normal = {};
-  /** What its operators write. */
+  /** Audit of what its operators write. */
   readonly audit: WriteAudit;
   private around: Surroundings;
   private readonly made: readonly Made[];
@@ -185,7 +185,7 @@ export class Trial implements AsyncDisposable {
     return this.site.namespace;
   }
 
-  /** Of its objects; an empty one stands for all, since those of a cluster-scoped kind may be anywhere. */
+  /** Namespaces of its objects; an empty one stands for all, since those of a cluster-scoped kind may be anywhere. */
   get namespaces(): readonly string[] {
     return this.isClusterScoped ? [''] : this.sites;
   }

@@ -20,8 +20,8 @@ import { fieldsOf, goalsOf, pathsTo, planWalks, shorten } from './walk.js';
 import type { Fields, Spec, Walk, WalkPlan } from './walk.js';
 
 const WALKS = 4;
-/** Longer where a spec has many fields. */
-const MOST_EDITS = 120;
+/** Maximum number of edits; more where a spec has many fields. */
+const MAX_EDITS = 120;
 const EDITS_PER_GOAL = 0.35;
 const SHORTENING_MILLISECONDS = 60_000;
 /** While a walk is shortened, a fault has to show in so long. */
@@ -50,7 +50,7 @@ export async function walk(stand: Stand): Promise<Outcome> {
   const goals = goalsOf(fields).length;
   if (goals === 0) return nothing;
   const starts = Array.from({ length: WALKS }, (_, index) => specs[index % specs.length] ?? {});
-  const mostEdits = Math.max(MOST_EDITS, Math.ceil(goals * EDITS_PER_GOAL));
+  const mostEdits = Math.max(MAX_EDITS, Math.ceil(goals * EDITS_PER_GOAL));
   const props = { starts, leastEdits: 12, mostEdits, mostInVain: 150 };
   const namespace = await cluster.makeNamespace('sweep');
   const plan = await planWalks(fields, stand.random, props, acceptance(stand, namespace)).finally(() =>

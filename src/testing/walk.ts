@@ -252,7 +252,7 @@ export function withoutDuplicates(schema: StructuralSchema, list: readonly unkno
   return [...new Map(keyed).values()];
 }
 
-/** One thing that an edit can do to a field, or to a list that has other items. */
+/** Change that an edit can make to a field, or to a list that has other items. */
 export interface Goal {
   readonly action: 'set' | 'change' | 'remove' | 'add an item' | 'drop an item';
   readonly path: Path;
@@ -432,7 +432,7 @@ class Editor {
 
 export interface PlanProps {
   readonly starts: readonly Spec[];
-  /** Of all walks together; there are more where goals are open then. */
+  /** Least number of edits of all walks together; there are more where goals are open then. */
   readonly leastEdits: number;
   readonly mostEdits: number;
   /** Failed attempts after which a goal is given up. A spec that isn't accepted counts as twelve. @default - no limit */

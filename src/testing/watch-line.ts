@@ -1,6 +1,6 @@
 import type { AnyObject } from '../contract/object.js';
 
-/** One event of a watch, as the bytes that it came in. */
+/** Event of a watch, as the bytes that it came in. */
 export class WatchLine {
   private parsed: { readonly type: string; readonly object: AnyObject } | undefined;
 

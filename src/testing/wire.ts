@@ -22,7 +22,7 @@ export interface AcceptedApply {
 /** Streamed lists that a wire has delivered, by path and selectors. */
 export type RecordedLists = ReadonlyMap<string, readonly WatchLine[]>;
 
-/** Fate of an event of a watch: it passes, is lost, comes twice, or comes late by so many milliseconds. */
+/** Fate of an event of a watch: it passes, is lost, comes twice, or comes late by a number of milliseconds. */
 export type EventFault = (line: WatchLine) => 'pass' | 'lose' | 'double' | number;
 
 const LISTED = 'k8s.io/initial-events-end';

@@ -72,7 +72,7 @@ it.each<[what: string, props: Partial<ReferenceProps<never>>, message: string]>(
   [
     'selector',
     { labels: () => Object.fromEntries([...Array(400).keys()].map((n) => [`label-${n}`, 'x'])) },
-    'so many labels are more than a request can have',
+    'its labels are more than a request can have',
   ],
   ['namespace', { name: () => 'db', namespace: () => 'A b' }, 'no namespace is called "A b"'],
   ['label', { labels: () => ({ tier: 'a b' }) }, 'no object has the label tier=a b'],

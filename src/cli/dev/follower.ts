@@ -11,7 +11,7 @@ import type { SeenKind, StatusDocument } from '../tree/model.js';
 
 export interface Change {
   readonly isGone: boolean;
-  /** As in `ConfigMap default/hello: .data.greeting "Hello" -> "Hi"`. */
+  /** Line such as `ConfigMap default/hello: .data.greeting "Hello" -> "Hi"`. */
   readonly text: string;
 }
 

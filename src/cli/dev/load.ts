@@ -63,7 +63,7 @@ type Outcome =
   /** Lines. */
   | { readonly failure: string };
 
-/** One that takes longer than its imports may, and the look for the place of a mistake in them, is in an endless loop. */
+/** Longest time for the imports, and to find the place of a mistake in them; beyond it, a load is in an endless loop. */
 const LONGEST_LOAD_SECONDS = 75;
 
 /**

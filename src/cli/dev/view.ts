@@ -12,7 +12,7 @@ import type { ControlPlane } from './stand.js';
 export type Tone = 'news' | 'warning' | 'error';
 
 export interface Trouble {
-  /** As in `The configuration can't be loaded; the controller continues with what was loaded at 12:30:01`. */
+  /** Text such as `The configuration can't be loaded; the controller continues with what was loaded at 12:30:01`. */
   readonly title: string;
   readonly lines: readonly string[];
 }

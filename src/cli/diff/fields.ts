@@ -4,7 +4,7 @@ import type { AnyObject } from '../../contract/object.js';
 import { visible } from '../../engine/preview/dry-run.js';
 
 export interface FieldChange {
-  /** As in `.spec.template.spec.containers[name="web"].image`. */
+  /** Path such as `.spec.template.spec.containers[name="web"].image`. */
   readonly path: string;
   /** @default - the field is new */
   readonly before?: unknown;

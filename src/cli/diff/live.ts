@@ -31,7 +31,7 @@ export interface LiveProps extends Pick<CompareProps, 'transport' | 'contextFor'
   readonly progress?: (done: number, total: number | undefined) => void;
 }
 
-/** One change that objects of a type have in common. */
+/** Change that objects of a type have in common. */
 export interface SameChange {
   readonly apiVersion: string;
   readonly kind: string;
@@ -60,7 +60,7 @@ export interface SameChange {
 export interface LiveOutcome {
   /** Custom resources that were compared, by kind. */
   readonly compared: Readonly<Record<string, number>>;
-  /** Of them, those that are paused: what would change of theirs waits for the end of the pause. */
+  /** Number of them that are paused: what would change of theirs waits for the end of the pause. */
   readonly paused: number;
   /** Objects of theirs, by what would become of them. */
   readonly counts: Readonly<Partial<Record<PreviewAction, number>>>;
@@ -214,7 +214,7 @@ async function previewLive(
 }
 
 /** Maximum number of changes that are distinguished: some have names of objects in their paths. */
-const MOST_CHANGES = 1_000;
+const MAX_CHANGES = 1_000;
 const EXAMPLES = 3;
 
 /** The most severe first. */
@@ -243,7 +243,7 @@ class Summary {
   private others = 0;
   private paused = 0;
 
-  /** @param details so many objects are kept in full */
+  /** @param details number of objects that are kept in full */
   constructor(private readonly details: number) {}
 
   compared({ type }: Kind, count: number): void {
@@ -280,7 +280,7 @@ class Summary {
     const { before, after, message, ...same } = change;
     const id = JSON.stringify(same);
     const known = this.changes.get(id);
-    if (!known && this.changes.size >= MOST_CHANGES) this.others++;
+    if (!known && this.changes.size >= MAX_CHANGES) this.others++;
     else {
       const isSame = !known || isDeepStrictEqual([known.before, known.after], [before, after]);
       const examples = first([...(known?.examples ?? []), key], EXAMPLES, (each) => each);

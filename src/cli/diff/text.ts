@@ -41,8 +41,8 @@ export function textOf({ objects, explanations }: Outcome, paintAny: Paint): str
 
 export const NONE = 'no changes';
 
-/** How many values of a change are shown in lines. */
-const MOST_LINES = 8;
+/** Maximum number of lines in which a value of a change is shown. */
+const MAX_LINES = 8;
 
 /** Renders what the same change would do to many: the most severe first, then what is kept in full. */
 export function liveText(outcome: LiveOutcome, paintAny: Paint): string {
@@ -68,7 +68,7 @@ function changeText(change: SameChange, paint: Paint): string {
   const what = path === undefined ? ` ${ACTIONS[action].said}` : ` ${path} ${field ?? ''}`;
   const marked = (mark: string, color: Color, value: unknown): string[] => {
     const lines = value === undefined ? [] : writeYaml(value).trimEnd().split('\n');
-    const shown = lines.length > MOST_LINES ? [...lines.slice(0, MOST_LINES - 1), '...'] : lines;
+    const shown = lines.length > MAX_LINES ? [...lines.slice(0, MAX_LINES - 1), '...'] : lines;
     return shown.map((line) => paint(color, `${mark} ${line}`));
   };
   return [

@@ -111,7 +111,7 @@ async function addKind(name: string, options: InitOptions): Promise<void> {
   });
 }
 
-/** As in `  kinds: [webKind]`, not behind the beginning of a comment. */
+/** Matches `  kinds: [webKind]`, not behind the beginning of a comment. */
 const KINDS = /^(?![ \t]*\*)((?:(?!\/[/*]).)*?\b)kinds: \[([\w$\s,]*)\]/gm;
 
 /** Returns the line that imports a kind, and a configuration with it; no text unless it has one list of names alone. */
@@ -127,7 +127,7 @@ export function withKind(config: string, names: Names): { readonly line: string;
   return { line, text: `${edited.slice(0, end)}${line}\n${edited.slice(end)}` };
 }
 
-/** As in `guestBookKind`. */
+/** Returns a name such as `guestBookKind`. */
 function constantOf({ file }: Names): string {
   return `${file.replace(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())}Kind`;
 }
@@ -204,7 +204,7 @@ function filesBelow(folder: string): string[] {
     .sort();
 }
 
-/** As in `  // if: Service & !Ingress`: about the lines below, up to the end of the statement, member or item. */
+/** Matches `  // if: Service & !Ingress`, about the lines below, up to the end of the statement, member or item. */
 const DIRECTIVE = /^ *(?:\/\/|#) if: (.+)$/;
 
 function withoutOthers(text: string, present: ReadonlySet<string>): string {

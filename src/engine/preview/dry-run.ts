@@ -26,8 +26,8 @@ export const WOULD_DELETE = 'WouldDelete';
 /** Reason of a request that a webhook doesn't let be tried. */
 export const DRY_RUN_UNSUPPORTED = 'DryRunUnsupported';
 
-/** Of an object that is written all the time, the last look is as good as any. */
-const MOST_LOOKS = 5;
+/** Maximum number of looks: of an object that is written all the time, the last one is as good as any. */
+const MAX_LOOKS = 5;
 
 /** Effect of one apply. */
 export interface Tried {
@@ -145,7 +145,7 @@ export class DryRun implements Transport {
       const live = listed ? { ...listed, apiVersion, kind } : await this.look(req.path);
       const dropped: FieldPath[] = [];
       const answer = await this.try(live && record ? asPatch(req, live, record, dropped) : req);
-      if (looks === MOST_LOOKS || answer.status > 299 || !isOvertaken(live, answer))
+      if (looks === MAX_LOOKS || answer.status > 299 || !isOvertaken(live, answer))
         return { answer, ...(live && { live }), dropped };
     }
   }

@@ -35,7 +35,7 @@ const REPORTED_LIMIT = 50_000;
  * **Caveats.** Plans go on from what is there, so what would follow from an object that would be created isn't seen.
  */
 export class Observer {
-  /** Of dry runs, and never scraped: what is counted there are writes. */
+  /** Metrics of dry runs, never scraped: what is counted there are writes. */
   private readonly dryMetrics = new Metrics();
   /** Changes that would be made, by object. */
   private readonly reported = new Map<string, string>();

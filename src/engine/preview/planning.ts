@@ -158,7 +158,7 @@ interface ContentsProps {
  */
 class Contents {
   private readonly loaded = new Set<string>();
-  /** What was looked up, by query. */
+  /** Objects that were looked up, by query. */
   private readonly found = new Map<string, readonly AnyObject[]>();
   private readonly given: ReadonlyMap<string, AnyObject>;
   private readonly namespaceOf: ReadonlyMap<string, string | undefined>;
@@ -343,7 +343,7 @@ function idOfObject(type: TypeRef, key: string): string {
   return `one ${objectIdOf(type, key)}`;
 }
 
-/** Of all namespaces, where none is named. */
+/** Returns the id of a scope: of all namespaces, where none is named. */
 function idOfScope({ type, namespace = '', name = '' }: Scope): string {
   return `all ${groupKind(type)} ${namespace} ${name}`;
 }
@@ -414,8 +414,8 @@ class DemandingReader implements SweepReader {
   }
 }
 
-/** A plan may ask to be made again after what it did; one that asks for ever is left at that. */
-export const MOST_ROUNDS = 5;
+/** Maximum number of rounds: a plan may ask to be made again after what it did, and some ask for ever. */
+export const MAX_ROUNDS = 5;
 
 export interface OnceProps {
   readonly controller: Controller;
@@ -425,7 +425,7 @@ export interface OnceProps {
   readonly now: () => Date;
   /**
    * Waits before what failed and may pass by itself is tried again, for the n-th time.
-   * @returns false once it is of no use to wait longer
+   * @returns false once waiting longer is pointless
    */
   readonly pause: (tries: number) => Promise<boolean>;
   /** Goes on, with pauses, while something waits for what may still become ready. @default false */
@@ -480,7 +480,7 @@ async function lastTurn(
   }
 }
 
-/** One plan, and those that it asks for after what it did. */
+/** Carries out a plan, and those that it asks for after what it did. */
 async function takeTurn(key: string, planning: Planning, props: OnceProps): Promise<OnceOutcome> {
   const all: Change[] = [];
   for (let round = 1; ; round++) {
@@ -494,7 +494,7 @@ async function takeTurn(key: string, planning: Planning, props: OnceProps): Prom
     const changes = [...applied, ...deleted];
     all.push(...changes);
     const failed = applied.some(({ action }) => action === 'failed');
-    if (round < MOST_ROUNDS && !failed && plan.again?.(changes)) continue;
+    if (round < MAX_ROUNDS && !failed && plan.again?.(changes)) continue;
     return {
       changes: all,
       kept: props.prune ? [] : plan.delete.map(({ object }) => refOf(object)),

@@ -9,7 +9,7 @@ import { holdsDeletionsBack } from '../delete.js';
 import type { Transport } from '../transport.js';
 import { DryRun, visible, withoutPicks, WOULD_DELETE } from './dry-run.js';
 import type { Tried } from './dry-run.js';
-import { MOST_ROUNDS, Planning } from './planning.js';
+import { MAX_ROUNDS, Planning } from './planning.js';
 
 /**
  * Outcome for an object.
@@ -30,7 +30,7 @@ export interface ObjectPreview {
   /** Object as it would be: whole, or what is applied where it would be made. @default - it would go, or stays as it is */
   readonly after?: AnyObject;
   readonly error?: OperatorError;
-  /** What it would wait for. @default - nothing */
+  /** Object that it would wait for. @default - nothing */
   readonly waitsFor?: ObjectRef;
   /** Fields that would be taken from other managers. */
   readonly takes: readonly FieldConflict[];
@@ -127,7 +127,7 @@ export class ControllerPreview {
     const explanations: Explanation[] = [];
     const explainedBefore: Explanation[] = [];
     const made = new Set<string>();
-    for (let round = 1; round <= MOST_ROUNDS; round++) {
+    for (let round = 1; round <= MAX_ROUNDS; round++) {
       const now = this.props.now();
       const { plan, explained } = await this.planning.plan(key, now);
       if (round === 1) {

@@ -171,7 +171,7 @@ function spreadConstraints({ selector }: Identity, { topologySpread }: AppServic
   }));
 }
 
-/** By path: in a pod's template the order counts, and two lists that mean the same must not restart anything. */
+/** Sorts by path: in a pod's template the order counts, and two lists that mean the same must not restart anything. */
 function inOrder(files: readonly FileMount[]): FileMount[] {
   return [...files].sort((a, b) => (a.path < b.path ? -1 : 1));
 }
@@ -252,7 +252,7 @@ function containerPorts(ports: readonly Wire<V1ServicePort>[]): NonNullable<Wire
   return [...found.values()];
 }
 
-/** It scales the Deployment, not the AppService, so that `size` stays as it is written in Git. */
+/** Scales the Deployment, not the AppService, so that `size` stays as it is written in Git. */
 function autoscalerSpec(
   { name }: Identity,
   { autoscaling }: AppServiceSpec,
@@ -276,7 +276,7 @@ function autoscalerSpec(
 }
 
 /**
- * By `maxUnavailable`, since a `minAvailable` that equals the number of replicas stops every drain of a node. Pods
+ * Sets `maxUnavailable`, since a `minAvailable` that equals the number of replicas stops every drain of a node. Pods
  * that aren't ready may always go: a broken application must not hold a node. One replica can't be both moved and kept, so
  * a budget for it would promise nothing, or block a drain.
  * @see https://kubernetes.io/docs/tasks/run-application/configure-pdb/#unhealthy-pod-eviction-policy

@@ -75,7 +75,7 @@ export interface Autoscaling {
   readonly behavior?: Wire<V2HorizontalPodAutoscalerBehavior>;
 }
 
-/** As the Pod Security Standards name them. @see https://kubernetes.io/docs/concepts/security/pod-security-standards/ */
+/** Profile of the Pod Security Standards. @see https://kubernetes.io/docs/concepts/security/pod-security-standards/ */
 export type SecurityProfile = 'Baseline' | 'Restricted';
 
 /** An HTTPRoute of the Gateway API. */

@@ -25,14 +25,14 @@ const MAX_DELETES = 1000;
 /** Watchers of which one plan computes and writes the status, beside those that it deletes for. */
 const MAX_STATUSES = 500;
 
-/** What couldn't be written, and had no turn, is tried again after this. */
+/** Time after which what couldn't be written, or had no turn, is tried again. */
 const UNWRITTEN_MILLISECONDS = 1000;
 
 /** How long reading and matching may keep the event loop busy at a time. */
 const SLICE_MILLISECONDS = 25;
 
-/** Afterwards, Jobs that have yet to be matched are left out, so that no number of them holds up all others. */
-const MOST_SLICES = 20;
+/** Maximum number of slices; then Jobs that have yet to be matched are left out, so that no number of them holds up all others. */
+const MAX_SLICES = 20;
 
 /** Jobs of a name that were deleted before the next one of it is left alone. */
 const RECREATED_AFTER = 2;
@@ -40,7 +40,7 @@ const RECREATED_AFTER = 2;
 /** Input of a plan. */
 interface Seen {
   readonly all: readonly ReadWatcher[];
-  /** Those of them that can work. */
+  /** Watchers among them that can work. */
   readonly watchers: readonly Watcher[];
   readonly jobs: readonly KeptJob[];
   /** Namespaces of which Jobs are missing. */
@@ -108,7 +108,7 @@ export class JobWatcherController implements Controller {
     this.matching.update(watchers);
     const jobs = reader.mappedTo(JOBS, KEY) as readonly KeptJob[];
     const waiting = this.matching.catchUp(jobs, isTimeUp);
-    if (waiting.size > 0 && ++this.slices <= MOST_SLICES) return undefined;
+    if (waiting.size > 0 && ++this.slices <= MAX_SLICES) return undefined;
     this.slices = 0;
     return { all, watchers, jobs: jobs.filter((job) => this.matching.isJudged(job)), waiting };
   }
@@ -231,7 +231,7 @@ function deletionTime(one: DueJob, reader: SweepReader): number | undefined {
   return deletions.findLast((deletion) => deletion.uid === uid)?.at.getTime();
 }
 
-/** Until the older of the last two deletions of that name is forgotten. */
+/** Returns when the older of the last two deletions of that name is forgotten. */
 function recreatedUntil(job: KeptJob, reader: SweepReader): number | undefined {
   const { metadata } = job;
   const before = reader.deletions(JOBS, keyOf(job));

@@ -8,11 +8,11 @@ const NANOSECONDS: Readonly<Record<string, bigint>> = {
   m: 60_000_000_000n,
   h: 3_600_000_000_000n,
 };
-/** One number with its unit. */
+/** Number with its unit. */
 const TERM = /(\d*)(?:\.(\d*))?([^\d.]+)/y;
 const LIMIT = 1n << 63n;
-/** More don't fit into the limit; of a fraction, more are below a nanosecond. */
-const MOST_DIGITS = 19;
+/** Maximum number of digits: more don't fit into the limit, and of a fraction are below a nanosecond. */
+const MAX_DIGITS = 19;
 
 /**
  * Reads a duration as Go does, such as `1h30m`, and rounds it up to whole seconds, since times of Kubernetes have no more.
@@ -29,9 +29,9 @@ export function durationSeconds(text: string): number | undefined {
     const [, whole = '', fraction = '', unit = ''] = TERM.exec(terms) ?? [];
     const factor = Object.hasOwn(NANOSECONDS, unit) ? NANOSECONDS[unit] : undefined;
     const digits = whole.replace(/^0+/, '');
-    if (factor === undefined || whole + fraction === '' || digits.length > MOST_DIGITS) return undefined;
-    const part = fraction.slice(0, MOST_DIGITS).padEnd(MOST_DIGITS, '0');
-    total += BigInt(digits) * factor + (BigInt(part) * factor) / 10n ** BigInt(MOST_DIGITS);
+    if (factor === undefined || whole + fraction === '' || digits.length > MAX_DIGITS) return undefined;
+    const part = fraction.slice(0, MAX_DIGITS).padEnd(MAX_DIGITS, '0');
+    total += BigInt(digits) * factor + (BigInt(part) * factor) / 10n ** BigInt(MAX_DIGITS);
     if (total >= LIMIT) return undefined;
   }
   if (text.startsWith('-') && total > 0n) return undefined;

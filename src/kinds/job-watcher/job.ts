@@ -11,7 +11,7 @@ export interface KeptJob extends AnyObject {
   readonly metadata: ObjectMeta & { readonly namespace: string; readonly uid: string };
   /** @default - it hasn't finished */
   readonly finish?: Finish | 'unclear';
-  /** It has `spec.ttlSecondsAfterFinished`, so Kubernetes deletes it. @default false */
+  /** Whether it has `spec.ttlSecondsAfterFinished`, so Kubernetes deletes it. @default false */
   readonly nativeTtl?: true;
   /** Another controller than Kubernetes' own runs it. @default false */
   readonly managedElsewhere?: true;

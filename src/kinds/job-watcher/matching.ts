@@ -4,7 +4,7 @@ import type { Finish, KeptJob } from './job.js';
 import type { Settings } from './settings.js';
 import { findsOne, type Watcher } from './watcher.js';
 
-/** Why a Job stays, as the status and the metrics count it; those from `NotDue` on hold for now alone. */
+/** Reasons why a Job stays, as the status and the metrics count it; those from `NotDue` on hold for now alone. */
 export const WHY = {
   NotFinished: 'it runs, waits or is suspended',
   Terminating: 'it is being deleted already',
@@ -55,7 +55,7 @@ const MAX_LISTS = 1000;
 export class Matching {
   private watchers: readonly Watcher[] = [];
   private scopes = new Map<string, Scope>();
-  /** Those from before the last change of the watchers. */
+  /** Scopes from before the last change of the watchers. */
   private before = new Map<string, Scope>();
   private readonly byJob = new WeakMap<
     KeptJob,

@@ -75,7 +75,7 @@ function readiness(
   return ready('Watching', 'Finished Jobs are deleted when their time has come');
 }
 
-/** It names nothing that is in other namespaces: the author of a JobWatcher needn't be allowed to know that. */
+/** Names nothing that is in other namespaces: the author of a JobWatcher needn't be allowed to know that. */
 function scopeLimited({ isScopeLimited, namespace }: Watcher): ConditionProps {
   const message = isScopeLimited
     ? `namespacePatterns count in ${namespace} alone: only a JobWatcher in a namespace that the admin has named may act ` +
@@ -87,7 +87,7 @@ function scopeLimited({ isScopeLimited, namespace }: Watcher): ConditionProps {
 
 const MAX_NAMED = 5;
 
-/** It names nothing that is in other namespaces either. */
+/** Names nothing that is in other namespaces either. */
 function overlapping({ key, namespace }: Watcher, { overlaps }: WatcherPass): ConditionProps {
   const others = overlaps.watchers.filter((other) => other.key !== key);
   if (others.length === 0) {

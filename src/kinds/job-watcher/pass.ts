@@ -8,11 +8,11 @@ import type { Watcher } from './watcher.js';
 export interface PassInput {
   readonly watchers: readonly Watcher[];
   readonly jobs: readonly KeptJob[];
-  /** By the API server's clock where it differs; milliseconds since the epoch. */
+  /** Time in milliseconds since the epoch, by the API server's clock where it differs. */
   readonly now: number;
   /** See `Matching.verdicts`. */
   readonly verdicts: (job: KeptJob) => readonly Verdict[];
-  /** Until when a Job stays, since Jobs of its name come back whenever they are deleted. */
+  /** Returns until when a Job stays, since Jobs of its name come back whenever they are deleted. */
   readonly recreatedUntil: (job: KeptJob) => number | undefined;
   /** Reports whether the deletion of a Job has failed as it is. */
   readonly hasFailed: (job: KeptJob) => boolean;
@@ -34,9 +34,9 @@ export interface WatcherPass {
   matched: number;
   finished: number;
   readonly skipped: Map<Reason, number>;
-  /** To be deleted now, in turn; of a dry run, what would be. */
+  /** Jobs to be deleted now, in turn; of a dry run, what would be. */
   due: readonly DueJob[];
-  /** Those that are due and have failed before, within the limits or not. */
+  /** Jobs that are due and have failed before, within the limits or not. */
   failed: readonly DueJob[];
   /** How many were due where that is more than the limits allow, and none is deleted. */
   exceeded?: number;
@@ -130,7 +130,7 @@ function ripe(
   return 'Recreated';
 }
 
-/** Of equal numbers always the same ones, so that a status stays the same. */
+/** Notes overlaps: of equal numbers always the same ones, so that a status stays the same. */
 function noteOverlaps(verdicts: readonly Verdict[], result: (watcher: Watcher) => WatcherPass): void {
   const watchers = verdicts.flatMap(({ watcher }) => (watcher.dryRun ? [] : watcher));
   const id = watchers.map(({ key }) => key).join();
@@ -223,7 +223,7 @@ export function allowance(
   const share = maxPercent === undefined ? Infinity : Math.floor((matched * maxPercent) / 100);
   const most = Math.min(maxPerRun, share);
   if (due - failed <= most) return { count: Math.min(due, most), exceeded: false };
-  // Where not even one is allowed, to wait is of no use either.
+  // Where not even one is allowed, waiting is pointless, too.
   if (mode === 'Throttle' && most > 0) return { count: most, exceeded: false };
   return { count: 0, exceeded: true };
 }

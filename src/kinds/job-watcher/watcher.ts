@@ -18,7 +18,7 @@ export interface Watcher extends Omit<
   /** `namespace/name`. */
   readonly key: string;
   readonly namespace: string;
-  /** It is suspended by the annotation. @default - by its spec, if at all */
+  /** Whether it is suspended by the annotation. @default - by its spec, if at all */
   readonly isPaused?: boolean;
   readonly ttlSeconds: Readonly<Partial<Record<Outcome, number>>>;
   readonly frequencySeconds: number;
@@ -92,12 +92,12 @@ export interface ReadWatcher {
   readonly watcher: Watcher | OperatorError;
 }
 
-/** What is known of one generation. */
+/** Findings about one generation. */
 interface Known {
   readonly generation: number | undefined;
   /** Its annotation, which may change without another generation. */
   readonly paused: string | undefined;
-  /** Of its patterns. */
+  /** Sizes of its patterns. */
   readonly sizes: ReadonlyMap<string, number> | OperatorError;
   read?: Watcher | OperatorError;
   /** Set where the patterns of others have left no room for its own. */

@@ -5,12 +5,12 @@ import { portId, type KeptService, type Upstreams } from './watched.js';
 
 /** Holders of a target's ports, and why the other custom resources hold none. */
 export interface Claims {
-  /** By age, the oldest first. */
+  /** Holders by age, the oldest first. */
   readonly holders: readonly StreamIngress[];
   readonly refused: ReadonlyMap<StreamIngress, Refusal>;
 }
 
-/** Why a custom resource holds no port. */
+/** Reason why a custom resource holds no port. */
 export interface Refusal {
   readonly reason:
     | 'ClassNotFound'

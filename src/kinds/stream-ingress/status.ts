@@ -8,7 +8,7 @@ import { portText, upstreamText, type StreamIngress, type StreamIngressStatus } 
 
 /** The condition of that name. */
 export interface Programmed extends ConditionProps {
-  /** It stays False until something is changed. @default - by its reason */
+  /** Whether it stays False until something is changed. @default - by its reason */
   readonly stalls?: boolean;
 }
 

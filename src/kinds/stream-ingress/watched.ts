@@ -62,13 +62,13 @@ export function watchesFor(type: ResourceType, targets: Targets) {
     upstreams,
     /** None where annotations count instead. */
     grants: targets.crossNamespace === 'ReferenceGrant' ? [grantWatch] : [],
-    /** Those that open the ports of an ingress-nginx, each by its name. One may be an upstream too, of any target. */
+    /** Services that open the ports of an ingress-nginx, each by its name. One may be an upstream too, of any target. */
     targetServices: nginx.map(({ ingressNamespace, ingressService }): Watch => ({
       ...{ type: services, keep: keepTarget, mapsTo },
       ...{ namespaces: [ingressNamespace], name: ingressService },
     })),
     slices: { type: slices, readOnly: true, keep: keepSlice, mapsTo } satisfies Watch,
-    /** Those that an ingress-nginx reads, each by its name. */
+    /** ConfigMaps that an ingress-nginx reads, each by its name. */
     configMaps: nginx.flatMap((target) =>
       [target.tcpServicesConfigMap, target.udpServicesConfigMap].map((name): Watch => ({
         ...{ type: configMaps, keep: keepConfigMap, mapsTo: () => [target.name] },
@@ -225,7 +225,7 @@ function serviceOf({ metadata, spec: { type, ports = [] } = {} }: Live<V1Service
 
 /** Projection of the Service that opens a target's ports. */
 export interface KeptTargetService extends KeptService {
-  /** By `portKey`. */
+  /** Open ports by `portKey`. */
   readonly open: Readonly<Record<string, OpenPort>>;
   /** Something in it is ours. */
   readonly managed: boolean;

@@ -12,7 +12,7 @@ import { ENVIRONMENT, typedList } from './environment.js';
 
 /** The rules of a schema. */
 export interface Rules {
-  /** Those that aren't judged here, whatever the value is. */
+  /** Rules that aren't judged here, whatever the value is. */
   readonly unknown: readonly UnknownRule[];
   /**
    * Judges a value that has passed the schema. Rules that compare it with what it was (`oldSelf`) are judged only
@@ -355,7 +355,7 @@ function compile(expression: string): Program | { readonly why: string } {
 /** Operators of the evaluator itself. */
 const BUILT_IN = new Set(['_[_]', '_?_:_', '_&&_', '_||_', '@not_strictly_false', '__not_strictly_false__']);
 
-/** The first function that isn't known here with so many arguments. */
+/** The first function that isn't known here with its number of arguments. */
 function findUnknown(expression: Expression): string | undefined {
   let found: string | undefined;
   some(expression, ({ case: kind, value }) => {
