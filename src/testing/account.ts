@@ -6,6 +6,7 @@ import { paths } from '#sandbox/layout.js';
 import type { Kind } from '../contract/kind.js';
 import type { AnyObject } from '../contract/object.js';
 import { definitionType, resourceType } from '../contract/resource.js';
+import type { ResourceType } from '../contract/resource.js';
 import { accessObjects } from '../install/rules.js';
 import type { AccessObject } from '../install/rules.js';
 import { INSTALL_NAME } from '../install/names.js';
@@ -148,13 +149,39 @@ export async function installCrd(
   cluster: Cluster,
   ...kinds: readonly Pick<Kind, 'type' | 'crd'>[]
 ): Promise<void> {
-  await Promise.all(kinds.map((kind) => installOne(cluster, kind)));
+  await Promise.all(kinds.map((kind) => serve(cluster, kind)));
+  // Not before all are served: what admission finds when it is first asked, it keeps for half a minute.
+  await Promise.all(kinds.map((kind) => makeKnownToAdmission(cluster, kind)));
 }
 
-async function installOne(cluster: Cluster, kind: Pick<Kind, 'type' | 'crd'>): Promise<void> {
-  await eventually(() => cluster.apply(definitionType, kind.crd as unknown as AnyObject, 'test'));
-  // Established isn't enough: the type is served a moment later.
-  await eventually(() => cluster.list(kind.type, 'default'));
+async function serve(cluster: Cluster, { type, crd }: Pick<Kind, 'type' | 'crd'>): Promise<void> {
+  await eventually(() => cluster.apply(definitionType, crd as unknown as AnyObject, 'test'));
+  // Established isn't enough: the type is served a moment later, and in discovery another one later.
+  await eventually(() => cluster.list(type, 'default'));
+  await eventually(() => requireDiscovered(cluster, type));
+}
+
+const DISCOVERY = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
+
+interface DiscoveredGroup {
+  readonly metadata: { readonly name: string };
+  readonly versions: readonly {
+    readonly version: string;
+    readonly resources: readonly { readonly resource: string }[];
+  }[];
+}
+
+async function requireDiscovered(cluster: Cluster, { apiVersion, plural }: ResourceType): Promise<void> {
+  const { body } = await cluster.send('GET', '/apis', { accept: DISCOVERY });
+  const known = (body.items as readonly DiscoveredGroup[]).flatMap(({ metadata, versions }) =>
+    versions.flatMap(({ version, resources }) =>
+      resources.map(({ resource }) => `${metadata.name}/${version} ${resource}`),
+    ),
+  );
+  if (!known.includes(`${apiVersion} ${plural}`)) throw new Error(`Discovery lacks ${plural}`);
+}
+
+async function makeKnownToAdmission(cluster: Cluster, kind: Pick<Kind, 'type' | 'crd'>): Promise<void> {
   // An admin may finalize anything, and isn't asked about the kind.
   const user = `probe-${randomBytes(6).toString('hex')}`;
   const rules = [

@@ -4,9 +4,10 @@ import type { Cluster, Place } from '../../src/testing/cluster.js';
 import { installCrd } from '../../src/testing/account.js';
 import { sound } from '../scenarios/planted/sound.js';
 
-/** One that takes everything, and knows what is there. */
-function willing(send?: (there: ReadonlySet<string>) => unknown) {
+/** One that takes everything, and knows what is there. @param late number of looks before discovery has what is there */
+function willing(late = 0) {
   const there = new Set<string>();
+  const asked: string[] = [];
   const made: string[] = [];
   const cluster = {
     apply: (type: Place['type'], { metadata }: AnyObject) => {
@@ -16,13 +17,19 @@ function willing(send?: (there: ReadonlySet<string>) => unknown) {
     },
     list: () => Promise.resolve([]),
     create: () => Promise.resolve({ status: { allowed: true } }),
-    send: () => Promise.resolve(send?.(there) ?? { status: 201, body: {} }),
+    send: (_method: string, path: string) => {
+      asked.push(path);
+      const looks = asked.filter((each) => each === '/apis').length;
+      const resources = looks > late ? [{ resource: 'planteds' }] : [];
+      const group = { metadata: { name: 'planted.example.com' }, versions: [{ version: 'v1', resources }] };
+      return Promise.resolve({ status: 201, body: { items: [group] } });
+    },
     delete: ({ type, name }: Place) => {
       if (!there.delete(`${type.kind} ${name}`)) throw new Error(`There is no ${type.kind} ${name}`);
       return Promise.resolve();
     },
   };
-  return { cluster: cluster as unknown as Cluster, there, made };
+  return { cluster: cluster as unknown as Cluster, there, made, asked };
 }
 
 test('of a kind that is made known, nothing but its CRD stays, also where two tests do it at once', async () => {
@@ -34,12 +41,14 @@ test('of a kind that is made known, nothing but its CRD stays, also where two te
   expect(made.filter((name) => name.startsWith('ClusterRole'))).toHaveLength(4);
 });
 
-test('kinds are made known at once: admission looks for new ones every half minute only', async () => {
+test('admission is asked once all kinds are in discovery: what it lacks then, it lacks for half a minute', async () => {
   const other = { ...sound, crd: { ...sound.crd, metadata: { name: 'others.planted.example.com' } } };
-  const { cluster } = willing((there) => {
-    if (!there.has(`CustomResourceDefinition ${other.crd.metadata.name}`))
-      throw new Error('The first is waited for before the second one is installed');
-  });
+  const { cluster, there, asked } = willing(5);
 
-  await expect(installCrd(cluster, sound, other)).resolves.toBeUndefined();
+  await installCrd(cluster, sound, other);
+
+  const looks = asked.filter((path) => path === '/apis').length;
+  expect(there.size).toBe(2);
+  expect(looks).toBeGreaterThan(5);
+  expect(asked.slice(looks)).toEqual(Array(2).fill('/api/v1/namespaces/default/configmaps'));
 });
