@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { shownOption } from '../contract/definition.js';
 import type { Kind } from '../contract/kind.js';
 import { isMap } from '../contract/object.js';
 import { describeThrown, markedOrigin, originOf } from '../contract/origin.js';
@@ -81,7 +82,7 @@ async function loadConfig(file: string, locate = true): Promise<Config> {
   if (!existsSync(file)) throw unusable(file, 'there is no such file; check the path given to --config');
   const { default: config } = await imported(file, locate);
   const example = 'write `export default { kinds: [defineKind({ ... })] }`';
-  if (!isMap(config)) throw unusable(file, `its default export is ${shown(config)}; ${example}`);
+  if (!isMap(config)) throw unusable(file, `its default export is ${shownOption(config)}; ${example}`);
   const { kinds = [], builtIn, ...others } = config;
   const [unknown] = Object.keys(others);
   if (unknown !== undefined) {
@@ -90,13 +91,16 @@ async function loadConfig(file: string, locate = true): Promise<Config> {
     throw unusable(file, `its default export has a member ${unknown}; ${remedy}`);
   }
   if (builtIn !== undefined && typeof builtIn !== 'boolean')
-    throw unusable(file, `builtIn is ${shown(builtIn)}; write true or false`);
-  if (!Array.isArray(kinds)) throw unusable(file, `kinds is ${shown(kinds)}, not a list; ${example}`);
+    throw unusable(file, `builtIn is ${shownOption(builtIn)}; write true or false`);
+  if (!Array.isArray(kinds)) throw unusable(file, `kinds is ${shownOption(kinds)}, not a list; ${example}`);
   const index = kinds.findIndex((kind) => !isKind(kind));
   if (index < 0) return config;
   const wrong: unknown = kinds[index];
   const construct = typeof wrong === 'function' ? `({ crd, construct: ${wrong.name}, children: [...] })` : '';
-  throw unusable(file, `kinds[${index}] is ${shown(wrong)}, not a kind; make it with defineKind${construct}`);
+  throw unusable(
+    file,
+    `kinds[${index}] is ${shownOption(wrong)}, not a kind; make it with defineKind${construct}`,
+  );
 }
 
 /** A configuration that takes longer waits for something that never happens. */
@@ -148,16 +152,6 @@ function isKind(value: unknown): boolean {
   if (!isMap(value)) return false;
   const { name, crd, controllers } = value;
   return typeof name === 'string' && typeof crd === 'object' && typeof controllers === 'function';
-}
-
-function shown(value: unknown): string {
-  if (value === undefined) return 'missing';
-  if (value === null) return 'null';
-  if (Array.isArray(value)) return 'a list';
-  if (typeof value === 'object')
-    return `an object with ${Object.keys(value).slice(0, 5).join(', ') || 'nothing in it'}`;
-  if (typeof value === 'function') return `the function or class ${value.name}`;
-  return `the ${typeof value} ${JSON.stringify(value)}`;
 }
 
 function choose(kinds: readonly Kind[], names: readonly string[]): Kind[] {

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { OperatorError } from './error.js';
 import { isMap } from './object.js';
 import { suggest } from './suggest.js';
@@ -26,7 +27,7 @@ export function listOf(isRight: (value: unknown) => boolean): (value: unknown) =
  * @throws OperatorError `InvalidDefinition`, with the place and the line to write
  */
 export function checkOptions(where: string, given: unknown, options: readonly Option[], hint: string): Given {
-  if (!isMap(given)) throw misdefined(where, `${hint}, not ${shown(given)}`);
+  if (!isMap(given)) throw misdefined(where, `${hint}, not ${shownOption(given)}`);
   const names = options.map(([name]) => name);
   const unknown = Object.keys(given).find((name) => !names.includes(name));
   if (unknown !== undefined) throw misdefined(where, `unknown option ${unknown}; ${oneOf(unknown, names)}`);
@@ -34,7 +35,7 @@ export function checkOptions(where: string, given: unknown, options: readonly Op
     if (!isRight(given[name]))
       throw misdefined(
         `${where}: ${name}`,
-        what.replace(/;|$/, (end) => `, not ${shown(given[name])}${end}`),
+        what.replace(/;|$/, (end) => `, not ${shownOption(given[name])}${end}`),
       );
   return given;
 }
@@ -50,9 +51,7 @@ export function misdefined(where: string, what: string): OperatorError {
   return new OperatorError({ reason: 'InvalidDefinition', message: `${where}: ${what}` });
 }
 
-export function shown(value: unknown): string {
-  if (value === undefined) return 'nothing';
-  return typeof value === 'function'
-    ? `the function ${value.name || 'without a name'}`
-    : JSON.stringify(value);
+/** Returns a value of an author as messages show it, without what is below its members. */
+export function shownOption(value: unknown): string {
+  return inspect(value, { depth: 0, breakLength: Infinity, maxStringLength: 60 });
 }

@@ -1,7 +1,7 @@
 import { messageOf, OperatorError } from './error.js';
 import type { KindConstruct, Render, Rendered, RenderedKind, RenderInputs } from './kind.js';
 import { recordOf } from './names.js';
-import { contentHash, describeRef, keyOf, objectId, refOf } from './object.js';
+import { contentHash, describeRef, isContainer, keyOf, objectId, refOf } from './object.js';
 import type { AnyObject, CustomResource } from './object.js';
 import type { ReferencedByName } from './references.js';
 import { readsSecrets } from './origin.js';
@@ -179,7 +179,11 @@ export class SteadyRenderer {
     const owner = describeRef(refOf(cr));
     const isTrusted = !isKnown && (isApplied || isNew);
     const error = isTrusted ? undefined : unsteadiness(owner, rendered, again, read);
-    if (error ?? isKnown) throw error ?? driftingRender(owner);
+    if (error) throw error;
+    if (isKnown)
+      throw notDeterministic(
+        `${owner} renders to something else than last time, though neither it nor the policy has changed since`,
+      );
     this.accepted.set(key, { ...basis, hashes });
   }
 
@@ -281,13 +285,6 @@ export function unsteadiness(
   return more && notDeterministic(`${owner} renders ${describeRef(refOf(more))} only the second time`);
 }
 
-/** Returns `NotDeterministic` for a rendering that differs from an earlier one of the same inputs, though not from the next. */
-export function driftingRender(owner: string): OperatorError {
-  return notDeterministic(
-    `${owner} renders to something else than last time, though neither it nor the policy has changed since`,
-  );
-}
-
 function differing(
   owner: string,
   object: AnyObject,
@@ -325,11 +322,6 @@ function shownPath(path: readonly string[]): string {
     return /^[\w-]+$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
   };
   return path.map(step).join('');
-}
-
-/** Reports whether a value is a map or a list. */
-export function isContainer(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }
 
 function shown(value: unknown, isSecret: boolean): string {

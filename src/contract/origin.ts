@@ -16,7 +16,7 @@ const OWN = fileURLToPath(new URL('..', import.meta.url));
 export function originOf(error: unknown, own = OWN): string | undefined {
   for (const at of chainOf(error)) {
     const [first] = placesOf(at).filter(({ file }) => file.startsWith(own) || isAuthors(file));
-    if (first && !first.file.startsWith(own)) return shown(first);
+    if (first && !first.file.startsWith(own)) return placeText(first);
   }
   return undefined;
 }
@@ -28,7 +28,7 @@ export function describeThrown(error: unknown): string {
   const caller = isDefinition
     ? placesOf(error).find(({ file }) => !file.startsWith(OWN) && isAuthors(file))
     : undefined;
-  const origin = isDefinition ? caller && shown(caller) : originOf(error);
+  const origin = isDefinition ? caller && placeText(caller) : originOf(error);
   return origin === undefined ? messageOf(error) : `${messageOf(error)} (at ${origin})`;
 }
 
@@ -51,7 +51,9 @@ export function reading<T>(read: readonly unknown[], call: () => T): T {
  * these: type and place alone are left.
  */
 export function thrownReading(read: readonly unknown[], error: unknown): unknown {
-  return readsSecrets(read) ? withoutText(error) : error;
+  if (error === undefined || !readsSecrets(read)) return error;
+  if (!(error instanceof Error)) return new Error(withheld(`a ${typeof error}`));
+  return chainOf(error).reduceRight<Error | undefined>((cause, at) => cleaned(at, cause), undefined);
 }
 
 /** Reports whether values of a Secret may be among objects, as they are kept, or lists of them. */
@@ -67,12 +69,6 @@ function chainOf(error: unknown): Error[] {
   const chain = new Set<Error>();
   for (let at = error; at instanceof Error && !chain.has(at); at = at.cause) chain.add(at);
   return [...chain];
-}
-
-function withoutText(error: unknown): unknown {
-  if (error === undefined) return undefined;
-  if (!(error instanceof Error)) return new Error(withheld(`a ${typeof error}`));
-  return chainOf(error).reduceRight<Error | undefined>((cause, at) => cleaned(at, cause), undefined);
 }
 
 function cleaned(error: Error, cause: Error | undefined): Error {
@@ -107,7 +103,7 @@ function placesOf({ stack = '' }: Error): Place[] {
 /** Returns the place that Node shows with the lines there and a mark below, as at the top of the stack of a syntax error. */
 export function markedOrigin(text: string): string | undefined {
   const place = markedPlace(text);
-  return place && isAuthors(place.file) ? shown(place) : undefined;
+  return place && isAuthors(place.file) ? placeText(place) : undefined;
 }
 
 function markedPlace(text: string): Place | undefined {
@@ -139,7 +135,7 @@ function pathOf(url: string): string {
   }
 }
 
-function shown({ file, lineAndColumn }: Place): string {
+function placeText({ file, lineAndColumn }: Place): string {
   const below = relative(process.cwd(), file);
   return `${below.startsWith('..') ? file : below}:${lineAndColumn}`;
 }

@@ -190,8 +190,8 @@ export class KindReferences {
         reason: 'ReferenceNotPermitted',
         message: `${what}, and ${describeRef(refOf(elsewhere))} was found, which is in a namespace: leave namespaced: false out of the reference`,
       });
-    if (wanted === undefined) return objects.map(shown);
-    if (objects[0]) return shown(objects[0]);
+    if (wanted === undefined) return objects.map(readByConstruct);
+    if (objects[0]) return readByConstruct(objects[0]);
     if (props.optional) return undefined;
     const remedy = isOffline
       ? 'without a cluster, give it by --references, by { references } of render(), or by surroundings of the sweep'
@@ -290,7 +290,7 @@ function secretKeeper(keepsData: boolean): Lookup['keep'] {
 const shownOf = new WeakMap<AnyObject, Referenced>();
 
 /** Without what differs between equal objects; frozen, since all custom resources that refer to it share it. */
-function shown(object: AnyObject): Referenced {
+function readByConstruct(object: AnyObject): Referenced {
   const { uid, resourceVersion, ownerReferences, deletionTimestamp, ...metadata } = object.metadata;
   const known = shownOf.get(object) ?? deepFreeze({ ...object, metadata });
   shownOf.set(object, known);

@@ -1,4 +1,5 @@
 import { Composer, Document, isAlias, isMap, isScalar, isSeq, LineCounter, Parser, visit } from 'yaml';
+import { isMap as isObject } from './object.js';
 import type { Alias, Node, Scalar, ScalarTag, YAMLError, YAMLMap } from 'yaml';
 
 /**
@@ -153,10 +154,6 @@ export function itemsOf(value: unknown): readonly unknown[] | undefined {
   const isTyped = (item: unknown): boolean =>
     type.kind === '' || !isObject(item) || 'kind' in item || 'apiVersion' in item;
   return (items as unknown[]).map((item) => (isTyped(item) ? item : { ...type, ...(item as object) }));
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Value of an alias. */

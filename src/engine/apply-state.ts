@@ -151,11 +151,8 @@ export interface Refused {
   readonly claims: readonly string[];
 }
 
-interface Refusal {
-  readonly hash: string;
-  readonly owner: string | undefined;
+interface Refusal extends Omit<Refused, 'inTheWay'> {
   readonly version: string | undefined;
-  readonly claims: readonly string[];
   readonly until: number;
   readonly error: OperatorError;
 }

@@ -51,8 +51,8 @@ export interface ElectorProps {
  * docs/engine.md.
  */
 export class Elector implements Fence {
-  /** When the last successful renewal was sent, which the fence goes by; none while the lease isn't ours. */
-  private renewedAt: Instant | undefined;
+  /** Time when the last successful renewal was sent, which the fence goes by; none while the lease isn't ours. */
+  renewedAt: Instant | undefined;
   private readonly observed: ObservedLease;
   private expiry: Timer | undefined;
   private waitingFor: string | undefined;
@@ -67,11 +67,6 @@ export class Elector implements Fence {
     this.observed = new ObservedLease(clock, identity);
     metrics.leader.set({ name: LEASE_NAME }, 0);
     metrics.leadershipLosses.inc({ name: LEASE_NAME }, 0);
-  }
-
-  /** When the last successful renewal was sent; none while the lease isn't ours. */
-  get lastRenewal(): Instant | undefined {
-    return this.renewedAt;
   }
 
   /** Aborts after the first try, whatever its outcome. */

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { canonicalJson, isTooDeep, MAX_DEPTH, sorted } from '../contract/object.js';
+import { canonicalJson, isContainer, isTooDeep, MAX_DEPTH, sorted } from '../contract/object.js';
 import type { Drift } from '../contract/change.js';
 import {
   ADOPT_BY_ANNOTATION,
@@ -550,10 +550,6 @@ function vanishes(value: unknown): boolean {
 /** Returns the members that are sent. */
 function membersOf(value: object): [string, unknown][] {
   return Object.entries(value).filter(([, member]) => member !== undefined);
-}
-
-function isContainer(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }
 
 function memberOf(item: unknown, name: string): unknown {

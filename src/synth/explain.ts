@@ -15,7 +15,8 @@ export function explain(errors: readonly ErrorObject[], root: unknown): Problem[
   const problems = errors
     .filter((error) => {
       // What each branch of an alternative lacks says less than that none fits, and that less than a wrong type.
-      if (keywordsOf(error.schemaPath).slice(0, -1).some(isAlternative)) return false;
+      const within = keywordsOf(error.schemaPath).slice(0, -1);
+      if (['anyOf', 'oneOf', 'not'].some((keyword) => within.includes(keyword))) return false;
       return error.keyword === 'type' || !mistyped.has(error.instancePath);
     })
     .map((error) => problemOf(error, pathOf(error.instancePath, root)));
@@ -32,10 +33,6 @@ export function keywordsOf(schemaPath: string): string[] {
     if (NAMED.includes(keyword)) steps.next();
     return keyword;
   });
-}
-
-function isAlternative(keyword: string): boolean {
-  return ['anyOf', 'oneOf', 'not'].includes(keyword);
 }
 
 /** Takes a JSON Pointer apart; steps into lists become numbers. */

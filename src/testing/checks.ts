@@ -1,9 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { isContainer } from '../contract/deterministic.js';
 import { messageOf } from '../contract/error.js';
 import { isHashAnnotation } from '../contract/names.js';
-import { controllerOf, describeRef, objectId, refOf } from '../contract/object.js';
+import { controllerOf, describeRef, isContainer, objectId, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';

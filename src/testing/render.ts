@@ -12,7 +12,7 @@ import { isMap, objectId, SECRET_CHECKSUM } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { judge, KnownKinds, readCustomResources } from '../synth/custom-resource.js';
 import { applyDefaults } from '../synth/defaults.js';
-import { formatProblem, InputError } from '../synth/problem.js';
+import { formatProblem, InputError, showValue } from '../synth/problem.js';
 import { offlineInputs } from '../synth/references.js';
 import type { OfflineInputs } from '../synth/references.js';
 import { render as renderOne } from '../synth/render.js';
@@ -265,15 +265,9 @@ export function differences(expected: unknown, found: unknown): Difference[] {
   const all = deepDifferences(expected, found);
   const ofValues = all.filter(({ path }) => path[1] !== 'owned');
   return (ofValues.length > 0 ? ofValues : all).map(({ path, values: [first, second] }) => ({
-    text: `${path.join('.')} is ${shown(second)} instead of ${shown(first)}`,
+    text: `${path.join('.')} is ${[second, first].map((value) => (value === undefined ? 'absent' : showValue(value))).join(' instead of ')}`,
     ...{ expected: first, found: second },
   }));
-}
-
-function shown(value: unknown): string {
-  if (value === undefined) return 'absent';
-  const text = JSON.stringify(value);
-  return text.length > 80 ? `${text.slice(0, 77)}...` : text;
 }
 
 /** Text as long and as random as a hash: a whole one, or words of one, as in the name `web-5d8f7c`. */

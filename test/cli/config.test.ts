@@ -50,20 +50,20 @@ test('a configuration may do without the built-in kinds', async () => {
 test.each<[text: string, expected: string | RegExp]>([
   [
     'export const kinds = [];',
-    'its default export is missing; write `export default { kinds: [defineKind({ ... })] }`',
+    'its default export is undefined; write `export default { kinds: [defineKind({ ... })] }`',
   ],
-  ['export default 1;', 'its default export is the number 1; write'],
+  ['export default 1;', 'its default export is 1; write'],
   ['export default null;', 'its default export is null; write'],
   ['export default { builtin: false };', 'its default export has a member builtin; did you mean builtIn?'],
-  ['export default { builtIn: 0 };', 'builtIn is the number 0; write true or false'],
-  ['export default { kinds: {} };', 'kinds is an object with nothing in it, not a list; write'],
+  ['export default { builtIn: 0 };', 'builtIn is 0; write true or false'],
+  ['export default { kinds: {} };', 'kinds is {}, not a list; write'],
   [
     `export default { kinds: [${KIND_BY_HAND}, { crd: 'a.yaml', construct: class {} }] };`,
-    'kinds[1] is an object with crd, construct, not a kind; make it with defineKind',
+    "kinds[1] is { crd: 'a.yaml', construct: [class construct] }, not a kind; make it with defineKind",
   ],
   [
     'export default { kinds: [class Thing {}] };',
-    'kinds[0] is the function or class Thing, not a kind; make it with defineKind({ crd, construct: Thing, children: [...] })',
+    'kinds[0] is [class Thing], not a kind; make it with defineKind({ crd, construct: Thing, children: [...] })',
   ],
   ['export default { kinds: [null] };', 'kinds[0] is null, not a kind'],
   [

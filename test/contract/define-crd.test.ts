@@ -96,12 +96,12 @@ describe('defineCrd', () => {
 
   it.each<[props: object, message: string]>([
     [{ specs: {} }, 'defineCrd: unknown option specs; did you mean spec?'],
-    [{ group: 'web' }, 'group: is a domain in lower case, not "web"; write group: \'web.example.com\''],
+    [{ group: 'web' }, "group: is a domain in lower case, not 'web'; write group: 'web.example.com'"],
     [{ group: 'batch.k8s.io' }, 'defineCrd: group: batch.k8s.io is kept for Kubernetes itself'],
-    [{ kind: 'photo-gallery' }, 'defineCrd: kind: is one word in PascalCase, not "photo-gallery"'],
-    [{ plural: 'Galleries' }, 'defineCrd: plural: is in lower case, not "Galleries"'],
+    [{ kind: 'photo-gallery' }, "defineCrd: kind: is one word in PascalCase, not 'photo-gallery'"],
+    [{ plural: 'Galleries' }, "defineCrd: plural: is in lower case, not 'Galleries'"],
     [{ version: '1.0' }, "write version: 'v1'"],
-    [{ scope: 'namespaced' }, `defineCrd: scope: is 'Namespaced' or 'Cluster', not "namespaced"`],
+    [{ scope: 'namespaced' }, `defineCrd: scope: is 'Namespaced' or 'Cluster', not 'namespaced'`],
     [{ description: ' ' }, 'defineCrd: description: say what the kind is'],
     [{ spec: { type: 'string' } }, 'defineCrd: spec: is the schema of an object'],
     [
@@ -134,7 +134,7 @@ describe('defineCrd', () => {
     [spec({ a: { type: 'array', items: POINT, default: [{ x: 1 }, {}] } }), 'which lacks 1.x'],
     [
       { shortNames: ['gal', 'GB'] },
-      'defineCrd: shortNames: give a list of names in lower case, not ["gal","GB"]',
+      "defineCrd: shortNames: give a list of names in lower case, not [ 'gal', 'GB' ]",
     ],
     [
       { rules: ['x'] },

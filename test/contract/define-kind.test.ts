@@ -109,10 +109,10 @@ describe('defineKind', () => {
       'v0 and v1 have different fields',
       { crd: crd({ versions: [{ ...VERSION, name: 'v0', schema: { openAPIV3Schema: {} } }, VERSION] }) },
     ],
-    ['observes: give true or false, not "yes"', { observes: 'yes' }],
+    ["observes: give true or false, not 'yes'", { observes: 'yes' }],
     ['unknown option reference; did you mean references?', { reference: {} }],
     [
-      "references.tls: write { apiVersion: 'v1', kind: 'Secret', name: (cr) => cr.spec.secretName }, not \"Secret\"",
+      "references.tls: write { apiVersion: 'v1', kind: 'Secret', name: (cr) => cr.spec.secretName }, not 'Secret'",
       { references: { tls: 'Secret' } },
     ],
     [
@@ -141,7 +141,7 @@ describe('defineKind', () => {
       { references: { map: { apiVersion: 'v1', kind: 'ConfigMap', name: () => 'a', data: true } } },
     ],
     [
-      'generated.pin: length: give a number of characters up to 1024, not "x"',
+      "generated.pin: length: give a number of characters up to 1024, not 'x'",
       { generated: { pin: { length: 'x' } } },
     ],
     ['generated: name a value, as in { password: { length: 32 }', { generated: {} }],

@@ -66,8 +66,8 @@ describe('Electors on machines whose clocks differ, that are stopped at any time
         });
         // Without asking `admits`, which has effects, in processes that can't do anything at the moment.
         const admitting = (): string[] =>
-          processes.flatMap(({ process, elector: { lastRenewal } }, index) =>
-            lastRenewal && elapsed(process, lastRenewal) < 10_000 ? [`process-${index}`] : [],
+          processes.flatMap(({ process, elector: { renewedAt } }, index) =>
+            renewedAt && elapsed(process, renewedAt) < 10_000 ? [`process-${index}`] : [],
           );
         const goOn = async (milliseconds: number): Promise<void> => {
           for (let passed = 0; passed < milliseconds; passed += 250) {

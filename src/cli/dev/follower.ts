@@ -5,7 +5,7 @@ import { groupKind } from '../../contract/resource.js';
 import type { Api } from '../../engine/api.js';
 import type { Clock } from '../../engine/clock.js';
 import { showValue } from '../../synth/problem.js';
-import { fieldChanges, shown } from '../diff/fields.js';
+import { fieldChanges, redactedPair } from '../diff/fields.js';
 import { collect, follow } from '../tree/model.js';
 import type { SeenKind, StatusDocument } from '../tree/model.js';
 
@@ -90,7 +90,7 @@ function changedFields(before: AnyObject, after: AnyObject): string[] {
   if (before.metadata.resourceVersion === after.metadata.resourceVersion) return [];
   const isChild = controllerOf(after) !== undefined || controllerOf(before) !== undefined;
   const pair = isChild
-    ? shown({ before: authored(before), after: authored(after) })
+    ? redactedPair({ before: authored(before), after: authored(after) })
     : { before: { spec: before.spec }, after: { spec: after.spec } };
   const changes = fieldChanges(pair.before, pair.after);
   // Of Secrets the metadata alone is read.

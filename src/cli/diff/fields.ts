@@ -59,7 +59,7 @@ interface Pair {
 }
 
 /** Returns what may be shown of both: of a Secret, which of its values differ, and none of them. */
-export function shown({ before, after }: Pair): Pair {
+export function redactedPair({ before, after }: Pair): Pair {
   const [was, is] = [before && visible(before), after && visible(after)];
   return {
     ...(was && { before: redacted(was, is, 'before') }),

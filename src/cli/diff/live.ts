@@ -17,7 +17,7 @@ import type { KindTarget } from '../targets.js';
 import { lister, scopeOf } from '../tree/model.js';
 import { afterPause, isDifference, previewKind, waiting } from './compare.js';
 import type { CompareProps, Outcome } from './compare.js';
-import { fieldChanges, shown } from './fields.js';
+import { fieldChanges, redactedPair } from './fields.js';
 
 export interface LiveProps extends Pick<CompareProps, 'transport' | 'contextFor' | 'warn'> {
   readonly targets: readonly KindTarget[];
@@ -313,7 +313,7 @@ const ROLLED: ReadonlySet<string> = new Set(['Deployment', 'StatefulSet', 'Daemo
 /** Returns what happens to an object, each as others may have it too; what happens to several items of a list, once. */
 function changesOf(object: ObjectPreview): Change[] {
   const { ref, action, error, takes, leaves, drops = [] } = object;
-  const { before, after } = shown(object);
+  const { before, after } = redactedPair(object);
   const type = { apiVersion: ref.apiVersion, kind: ref.kind, action };
   const ofField = (path: string, field: string): Change => ({
     ...type,

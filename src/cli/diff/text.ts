@@ -9,7 +9,7 @@ import { plain } from '../output.js';
 import type { Color, Paint } from '../output.js';
 import { differs, isDifference } from './compare.js';
 import type { Outcome } from './compare.js';
-import { fieldChanges, shown } from './fields.js';
+import { fieldChanges, redactedPair } from './fields.js';
 import type { LiveOutcome, SameChange } from './live.js';
 
 /** Words for each action, of an object and in the summary of all. */
@@ -125,7 +125,7 @@ export function onceReady(waitsFor: ObjectRef | undefined): string {
 }
 
 function contentLines(object: ObjectPreview, paint: Paint): string[] {
-  const { before, after } = shown(object);
+  const { before, after } = redactedPair(object);
   const marked = (mark: string, value: unknown, color: Color): string[] => {
     const lines = writeYaml(value).trimEnd().split('\n');
     return lines.map((line) => paint(color, `${mark} ${line}`));
@@ -156,7 +156,7 @@ export function documentOf(outcome: Outcome): object {
 
 function objectOf(object: ObjectPreview): object {
   const { ref, action, error, takes, leaves, drops = [], waitsFor } = object;
-  const { before, after } = shown(object);
+  const { before, after } = redactedPair(object);
   return {
     ...ref,
     action,

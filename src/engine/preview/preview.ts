@@ -50,19 +50,9 @@ export function note(objects: Map<string, ObjectPreview>, found: ObjectPreview):
   objects.set(id, { ...found, leaves });
 }
 
-/** Completes an object that exists in the dry run alone. */
-export function layOver(objects: Map<string, ObjectPreview>, id: string, handed: HandedOver): void {
-  const known = objects.get(id);
-  if (known?.after) objects.set(id, { ...known, after: handed.laidOver(known.after) });
-}
-
 /** @param failed nothing is deleted then */
 export function asDeleted(object: AnyObject, failed: boolean): ObjectPreview {
   return { ref: refOf(object), action: failed ? 'skipped' : 'deleted', takes: [], leaves: [] };
-}
-
-export function asFailed(ref: ObjectRef, error: OperatorError): ObjectPreview {
-  return { ref, action: 'failed', error, takes: [], leaves: [] };
 }
 
 export interface Preview {
@@ -140,7 +130,8 @@ export class ControllerPreview {
       const tried = changes.filter(({ error }) => error?.reason !== WOULD_DELETE);
       const kept = !plan.deleteFirst && holdsDeletionsBack(tried, this.planning.reader);
       if (!plan.deleteFirst) for (const object of deleted) note(objects, asDeleted(object, kept));
-      if (plan.error) note(objects, asFailed(this.refOfKey(key), plan.error));
+      const { error } = plan;
+      if (error) note(objects, { ref: this.refOfKey(key), action: 'failed', error, takes: [], leaves: [] });
       const gone = kept ? [] : deleted;
       const all: ChangeSet = [
         ...changes,
@@ -202,7 +193,11 @@ export class ControllerPreview {
       const isHeld = waitsFor && found.action !== 'unchanged' && found.action !== 'failed';
       note(objects, isHeld ? { ...found, waitsFor } : found);
     }
-    for (const id of handed.objects.filter((id) => made.has(id))) layOver(objects, id, handed);
+    // What exists in the dry run alone is completed.
+    for (const id of handed.objects.filter((id) => made.has(id))) {
+      const known = objects.get(id);
+      if (known?.after) objects.set(id, { ...known, after: handed.laidOver(known.after) });
+    }
     return changes;
   }
 

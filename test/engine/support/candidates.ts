@@ -50,7 +50,7 @@ export function candidate({ identity = 'me', transport, clock }: CandidateProps)
   });
   return {
     ...{ elector, metrics, lines, calls },
-    leads: () => elector.lastRenewal !== undefined,
+    leads: () => elector.renewedAt !== undefined,
     messages: () => lines.map(({ message }) => message),
   };
 }
