@@ -140,8 +140,9 @@ export const MAX_DEPTH = 200;
 export function isTooDeep(value: unknown, levels = MAX_DEPTH): boolean {
   if (typeof value !== 'object' || value === null) return false;
   if (levels === 0) return true;
-  for (const name in value)
-    if (isTooDeep((value as Readonly<Record<string, unknown>>)[name], levels - 1)) return true;
+  // The list itself, and no call for text: each object that enters the cache passes here.
+  for (const child of Array.isArray(value) ? (value as unknown[]) : Object.values(value))
+    if (typeof child === 'object' && isTooDeep(child, levels - 1)) return true;
   return false;
 }
 

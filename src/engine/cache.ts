@@ -204,15 +204,15 @@ export class Store {
    */
   private kept(object: AnyObject): AnyObject | undefined {
     const { keep, readOnly, dropsUnreadable, log = silentLogger } = this.props;
-    const what = describeRef(refOf(object));
     try {
       const kept = keep(object);
       if (kept === undefined && readOnly) return undefined;
       if (!hasIdentityOf(kept, object))
         throw new TypeError('keep has not kept apiVersion, kind and the identity in metadata');
-      if (isTooDeep(kept)) throw tooDeep(what);
+      if (isTooDeep(kept)) throw tooDeep('');
       return kept;
     } catch (cause) {
+      const what = describeRef(refOf(object));
       const { resourceVersion } = object.metadata;
       const thrown = thrownReading([object], cause);
       const message = `${what} can't be projected, which is a bug of the kind: ${messageOf(thrown)}`;
