@@ -385,7 +385,7 @@ function checkChildren(kind: RenderedKind, cr: CustomResource, objects: readonly
         'InvalidName',
         `${what}, whose name is "." or "..", or has "/" or "%", or whose namespace is none; let the CRD refuse it where it comes from the spec`,
       );
-    // The API server takes these for preconditions, and answers with conflicts for ever.
+    // Preconditions: the creation with a UID, and each change with an old version, would be a conflict for ever.
     const set = (['uid', 'resourceVersion'] as const).find((field) => field in child.metadata);
     if (set)
       throw refusal('RenderFailed', `${what} with metadata.${set}, which the API server sets; leave it out`);
