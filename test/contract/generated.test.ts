@@ -110,14 +110,14 @@ describe('generated values', () => {
     expect(plan.apply.map(({ object }) => object)).toEqual([WEB]);
   });
 
-  it('are kept and rendered as their names and a checksum that follows them', () => {
+  it('are kept and rendered as their names and a checksum that follows them and the UID', () => {
     const inputsFor = (secret: AnyObject): { generated: { checksum: string } } => {
       const { kept, plan } = planned(cr(), secret);
       expect(JSON.stringify(kept)).not.toContain('cHc=');
       expect(plan.apply).toHaveLength(1);
       return (render.mock.calls.at(-1) as unknown[])[2] as never;
     };
-    const [first, second] = [inputsFor(live()), inputsFor(live('', { password: 'b3RoZXI=', key: 'aw==' }))];
+    const first = inputsFor(live());
     expect(first).toMatchObject({
       generated: {
         secretName: 'web-widget-generated',
@@ -125,7 +125,12 @@ describe('generated values', () => {
       },
     });
     expect(first.generated.checksum).toMatch(/^keyed-[0-9a-f]{32}$/);
-    expect(second.generated.checksum).not.toBe(first.generated.checksum);
+    // Of other values, and of a Secret that is made again with the same ones: no one without its UID can try out values.
+    for (const other of [
+      live('', { password: 'b3RoZXI=', key: 'aw==' }),
+      live('', undefined, { uid: 'other' }),
+    ])
+      expect(inputsFor(other).generated.checksum).not.toBe(first.generated.checksum);
   });
 
   it('are read by label; where the kind watches all Secrets, with those, and are never pruned', () => {

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Change } from '../../src/contract/change.js';
 import type { ApplyStep, StatusStep } from '../../src/contract/controller.js';
+import type { OperatorError } from '../../src/contract/error.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { Api } from '../../src/engine/api.js';
-import { LastApplies } from '../../src/engine/apply-state.js';
+import { Fights, LastApplies } from '../../src/engine/apply-state.js';
 import { isAppliedBy, managedFieldsOf } from '../../src/engine/managed-fields.js';
 import type { FieldPath, FieldsV1 } from '../../src/engine/managed-fields.js';
 import { Observer } from '../../src/engine/preview/observe.js';
@@ -14,6 +15,7 @@ import { plan } from './support/bench.js';
 import { applied, DEPLOYMENT, MANAGER, recordingLogger } from './support/builders.js';
 import { STATUS_MANAGER, WIDGET, widget } from './support/builders.js';
 import type { LogLine } from './support/builders.js';
+import { VirtualClock } from './support/virtual-clock.js';
 
 const REPLICAS = ['f:spec', 'f:replicas'];
 const CONTAINER = ['f:spec', 'f:template', 'f:spec', 'f:containers', 'k:{"name":"web"}'];
@@ -283,6 +285,24 @@ describe('Applier, fights', () => {
     expect(waiting?.message).toContain('Deployment shop/web: another writer keeps deleting it');
     expect(server.get(DEPLOYMENT, 'shop/web')).toBeUndefined();
     expect(await setup.apply(step(deployment(2)))).toMatchObject({ action: 'created' });
+  });
+
+  it('brakes a writer that deletes thousands of objects in turn, as it does for one', () => {
+    const fights = new Fights(new VirtualClock());
+    const created = (id: string): string | undefined => {
+      try {
+        fights.wasCreated(id, deployment(), 'h');
+      } catch (error) {
+        return (error as OperatorError).reason;
+      }
+      return undefined;
+    };
+    const ids = Array.from({ length: 5_000 }, (_, n) => `shop/web-${n}`);
+    const rounds = Array.from({ length: 6 }, () => new Set(ids.map(created)));
+    expect(rounds.map((reasons) => [...reasons])).toEqual([
+      ...Array<unknown>(5).fill([undefined]),
+      ['FieldContested'],
+    ]);
   });
 
   it('brakes a duel with another process that applies another intent with the same field manager', async () => {

@@ -11,7 +11,7 @@ import type { AnyObject } from '../../src/contract/object.js';
 import { keepStatus, unreadableFor } from '../../src/contract/projections.js';
 import { Store } from '../../src/engine/cache.js';
 import type { StoreProps } from '../../src/engine/cache.js';
-import { isLegacy, withoutOwners } from '../../src/engine/managed-fields.js';
+import { isLegacy, sharedWith, withoutOwners } from '../../src/engine/managed-fields.js';
 import type { ManagedFieldsEntry } from '../../src/engine/managed-fields.js';
 import {
   anObject,
@@ -164,6 +164,27 @@ describe('Store, a record of field managers that a writer made up', () => {
       }),
     );
     expect(store.get('shop/a')!.owned.get('a')!.length).toBeLessThan(1_000);
+  });
+
+  it('has its leftovers gone through for some entries, however many are like ours', () => {
+    let walks = 0;
+    const leftover = {
+      ...applied('kubectl', {}),
+      get fieldsV1(): object {
+        walks++;
+        return { 'f:data': fields(10) };
+      },
+    };
+    const walksFor = (count: number): number => {
+      const ours = Array.from({ length: count }, (_, n) =>
+        applied(`a${n}`, { ...record, 'f:data': fields(10) }),
+      );
+      walks = 0;
+      const object = configMap('a', '1', { annotations, managedFields: [...ours, leftover] });
+      expect(sharedWith(isLegacy, object)).toContain('a0');
+      return walks;
+    };
+    expect(walksFor(40)).toBe(walksFor(20));
   });
 
   it('is not taken from commands where it is left out', () => {
