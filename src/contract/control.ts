@@ -5,7 +5,7 @@ import { oneOf } from './definition.js';
 import { OperatorError } from './error.js';
 import { ANNOTATIONS, DRIFT_ANNOTATION, PAUSED_ANNOTATION, ROTATE_ANNOTATION } from './names.js';
 import { describeRef, objectId, refOf } from './object.js';
-import type { AnyObject, CustomResource } from './object.js';
+import type { AnyObject, CustomResource, KubernetesObject } from './object.js';
 
 /** Requests that the annotations of a custom resource make. */
 export interface Control {
@@ -80,8 +80,8 @@ export function pausedCondition(cr: Observed): ConditionProps {
   return { type: 'Paused', status: 'True', reason: 'Paused', message };
 }
 
-/** Returns what `apply` prints of a paused custom resource. */
-export function pausedExplanation(cr: CustomResource): Explanation {
+/** Returns what `apply` and `diff` print of a paused custom resource. */
+export function pausedExplanation(cr: KubernetesObject): Explanation {
   const summary = `is paused: its objects stay as they are; remove the annotation ${PAUSED_ANNOTATION} to go on`;
   return { of: refOf(cr), summary, differs: false };
 }

@@ -69,6 +69,14 @@ function isEmpty(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.values(value).every(isEmpty);
 }
 
+/** Puts a value at the end of a map, and drops its first one where there are more than a limit. */
+export function setLatest<V>(map: Map<string, V>, key: string, value: V, limit = Infinity): void {
+  map.delete(key);
+  map.set(key, value);
+  const [oldest] = map.size > limit ? map.keys() : [];
+  if (oldest !== undefined) map.delete(oldest);
+}
+
 /** Apply, and what we owned after it. */
 export interface LastApply {
   /** Hash of the intent. */
@@ -117,12 +125,7 @@ export class LastApplies {
     if (applied.owned !== expected)
       this.exceptions.set(objectId, (known ?? new Map<string, LastApply>()).set(manager, applied));
     else if (known?.delete(manager) && known.size === 0) this.exceptions.delete(objectId);
-    const id = `${String(applied.uid)} ${manager}`;
-    this.latest.delete(id);
-    this.latest.set(id, applied);
-    if (this.latest.size <= LATEST_LIMIT) return;
-    const [oldest = ''] = this.latest.keys();
-    this.latest.delete(oldest);
+    setLatest(this.latest, `${String(applied.uid)} ${manager}`, applied, LATEST_LIMIT);
   }
 
   /** The object is gone. */
@@ -185,10 +188,9 @@ export class Refusals {
       if (until > now) break;
       this.refusals.delete(other);
     }
-    this.refusals.delete(id);
     const { hash, owner, claims } = refused;
     const until = now + refusalMilliseconds([error.reason]);
-    this.refusals.set(id, { hash, owner, claims, version: versionOf(refused, error), until, error });
+    setLatest(this.refusals, id, { hash, owner, claims, version: versionOf(refused, error), until, error });
   }
 
   forget(id: string): void {
@@ -202,10 +204,7 @@ export class Refusals {
       if (now - at < RELEASE_MILLISECONDS) break;
       this.released.delete(claim);
     }
-    for (const claim of claims) {
-      this.released.delete(claim);
-      this.released.set(claim, now);
-    }
+    for (const claim of claims) setLatest(this.released, claim, now);
     for (const [id, refusal] of this.refusals)
       if (refusal.claims.some((claim) => claims.includes(claim))) this.refusals.delete(id);
   }
@@ -276,10 +275,7 @@ export class Fights {
   /** An object was created. @throws OperatorError `FieldContested` if another writer has deleted it too often */
   wasCreated(id: string, object: AnyObject, hash: string): void {
     const isAgain = this.created.get(id) === hash;
-    this.created.delete(id);
-    this.created.set(id, hash);
-    const [oldest = ''] = this.created.keys();
-    if (this.created.size > CREATED_LIMIT) this.created.delete(oldest);
+    setLatest(this.created, id, hash, CREATED_LIMIT);
     if (isAgain) this.corrected(id, object, undefined, hash);
   }
 
@@ -308,8 +304,7 @@ export class Fights {
       drift: known,
       message: reported?.message ?? messageOf(object, known),
     };
-    this.fights.delete(id);
-    this.fights.set(id, fight);
+    setLatest(this.fights, id, fight);
     this.failUntil(fight, fight.watchedUntil);
   }
 

@@ -9,7 +9,7 @@ import type { Deletion, Propagation, Sweep, SweepStep } from '../contract/sweep.
 import type { Logger } from '../telemetry/logger.js';
 import type { Api } from './api.js';
 import { ApiError, askedDelay, classify } from './api-error.js';
-import { refusalMilliseconds } from './apply-state.js';
+import { refusalMilliseconds, setLatest } from './apply-state.js';
 import { sleep } from './clock.js';
 import type { Clock } from './clock.js';
 import type { EventRecorder } from './events.js';
@@ -268,8 +268,7 @@ class SweepRefusals {
   }
 
   private remember(id: string, error: OperatorError, milliseconds: number): void {
-    this.refusals.delete(id);
-    this.refusals.set(id, { until: this.clock.monotonic() + milliseconds, error });
+    setLatest(this.refusals, id, { until: this.clock.monotonic() + milliseconds, error });
   }
 }
 

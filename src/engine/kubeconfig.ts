@@ -118,16 +118,8 @@ const SHAPES = {
     extensions: ["isn't a list", Array.isArray],
   },
   user: {
-    ...texts(
-      'client-certificate',
-      'client-key',
-      'token',
-      'tokenFile',
-      'username',
-      'password',
-      'as',
-      'as-uid',
-    ),
+    ...texts('client-certificate', 'client-key', 'token', 'tokenFile'),
+    ...texts('username', 'password', 'as', 'as-uid'),
     ...{ 'client-certificate-data': BASE64, 'client-key-data': BASE64 },
     ...{ exec: MAP, 'auth-provider': MAP, 'as-groups': TEXTS },
     'as-user-extra': [

@@ -336,12 +336,8 @@ export class FieldPaths {
       (one) => one.manager === manager && one.operation === 'Apply' && one.subresource === subresource,
     );
     // Beside what was sent, not beside the answer: what was sent empty, and is filled, may be merged.
-    this.recorded(entry?.fieldsV1 ?? {}, this.root, intent, {
-      of: 'answer',
-      at: [],
-      leaves: [],
-      lists: new Map(),
-    });
+    const reading: Reading = { of: 'answer', at: [], leaves: [], lists: new Map() };
+    this.recorded(entry?.fieldsV1 ?? {}, this.root, intent, reading);
     return this.expected(intent, owned, subresource);
   }
 
@@ -829,10 +825,8 @@ export function itemsInTheWay(
 
 /** Returns the items of keyed lists that stand beside those of an intent. */
 export function itemsBeside(live: AnyObject, intent: AnyObject): FieldPath[] {
-  return besideIn(
-    managedFieldsOf(live).map(({ fieldsV1 = {} }) => fieldsV1),
-    intent,
-  );
+  const sets = managedFieldsOf(live).map(({ fieldsV1 = {} }) => fieldsV1);
+  return besideIn(sets, intent);
 }
 
 /** Reports whether an object has a field that no manager owns, or a legacy one alone: a default, or the leftover of a command. */

@@ -5,7 +5,7 @@ import { controllerOf, describeRef, groupOf, objectId, objectKey, refOf } from '
 import type { AnyObject, OwnerReference } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
 import type { Api } from './api.js';
-import { withoutContent, withUid } from './apply-state.js';
+import { setLatest, withoutContent, withUid } from './apply-state.js';
 import type { Task } from './apply-state.js';
 import type { Clock } from './clock.js';
 import { deleteObject, refresh } from './delete.js';
@@ -214,9 +214,7 @@ export class Ownership {
       if (at - before.at < REMEMBERED_MILLISECONDS) break;
       this.vanished.delete(id);
     }
-    const id = objectId(object);
-    this.vanished.delete(id);
-    this.vanished.set(id, { uid, at });
+    setLatest(this.vanished, objectId(object), { uid, at });
     if (this.vanished.size === 1) this.lists.clear();
   }
 

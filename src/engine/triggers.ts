@@ -5,6 +5,7 @@ import type { AnyObject } from '../contract/object.js';
 import { thrownReading } from '../contract/origin.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Applier } from './apply.js';
+import { setLatest } from './apply-state.js';
 import { sameButVersion, textsOf } from './cache.js';
 import type { ChangeSource, StoreReader } from './cache.js';
 import type { Clock } from './clock.js';
@@ -207,10 +208,7 @@ export class Burst {
 
   /** Something is to be created or corrected. One key that changes all the time is no burst. */
   count(key: string): void {
-    this.times.delete(key);
-    this.times.set(key, this.clock.monotonic());
-    const [oldest] = this.times.keys();
-    if (this.times.size > SIZE && oldest !== undefined) this.times.delete(oldest);
+    setLatest(this.times, key, this.clock.monotonic(), SIZE);
   }
 
   get isOn(): boolean {

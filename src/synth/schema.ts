@@ -37,6 +37,7 @@ export function optionsFor({ subresources }: CrdVersion): SchemaOptions {
 }
 
 const validators = new WeakMap<CrdVersion, Validate>();
+let schemaJudge: ReturnType<typeof compileJson> | undefined;
 
 /** Returns the validator of a version of a CRD, which takes a quarter of a second to compile, and is compiled once. */
 export function validatorOf(version: CrdVersion, { metadata: { name } }: CustomResourceDefinition): Validate {
@@ -55,7 +56,8 @@ export function compileSchema(
   schema: StructuralSchema,
   { hasStatus = false, replicasPath, owner = 'The schema' }: SchemaOptions = {},
 ): Validate {
-  const [wrong] = explain(schemaErrors(schema), schema);
+  schemaJudge ??= compileJson(SCHEMA_OF_SCHEMAS);
+  const [wrong] = explain(schemaJudge(schema), schema);
   if (wrong)
     throw new OperatorError({
       reason: 'InvalidDefinition',
@@ -112,14 +114,6 @@ function compileJson(schema: object): (value: unknown) => readonly ErrorObject[]
   });
   const validate = ajv.compile(schema);
   return (value) => (validate(value) ? [] : (validate.errors ?? []));
-}
-
-let schemaJudge: ((schema: unknown) => readonly ErrorObject[]) | undefined;
-
-/** Returns what is wrong with the form of a schema itself. */
-function schemaErrors(schema: StructuralSchema): readonly ErrorObject[] {
-  schemaJudge ??= compileJson(SCHEMA_OF_SCHEMAS);
-  return schemaJudge(schema);
 }
 
 /** Returns the errors of a value; what was wrong in the old one already, and stays as it is, is none. */

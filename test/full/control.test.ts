@@ -80,7 +80,7 @@ test('while a custom resource is paused, nothing but its status is written; afte
   expect(stdout).toMatch(/^Service \S+\/paused would be created$/m);
   expect(stdout).toMatch(/^Deployment \S+\/paused would be changed$/m);
   expect(stdout).toMatch(
-    /^AppService \S+\/paused is paused: nothing of it is written before its annotation \S+ is removed$/m,
+    /^AppService \S+\/paused is paused: its objects stay as they are; remove the annotation \S+ to go on$/m,
   );
 
   await annotate('paused', 'paused', null);

@@ -1,9 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import { unpaused } from '../../contract/control.js';
+import { pausedExplanation, unpaused } from '../../contract/control.js';
 import type { Explanation } from '../../contract/controller.js';
 import { messageOf, OperatorError } from '../../contract/error.js';
 import type { Kind } from '../../contract/kind.js';
-import { PAUSED_ANNOTATION } from '../../contract/names.js';
 import { describeRef, keyOf, objectId, refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import type { ResourceType } from '../../contract/resource.js';
@@ -53,7 +52,7 @@ export async function compare(props: CompareProps): Promise<Outcome> {
   const { objects, explanations } = await previewGiven(lifted, props);
   return {
     objects: [...given.map(resourcePreview), ...objects],
-    explanations: [...given.filter((each, index) => lifted[index] !== each).map(waiting), ...explanations],
+    explanations: [...pausesIn(given, lifted), ...explanations],
   };
 }
 
@@ -63,10 +62,10 @@ export function afterPause<T extends GivenResource>(kind: Kind, given: T): T {
   return after ? { ...given, after } : given;
 }
 
-/** Returns what is printed of a paused custom resource, with what waits for the end of its pause. */
-export function waiting({ after }: GivenResource): Explanation {
-  const summary = `is paused: nothing of it is written before its annotation ${PAUSED_ANNOTATION} is removed`;
-  return { of: refOf(after), summary, differs: false };
+/** Returns what is printed of the paused ones among custom resources. */
+export function pausesIn(given: readonly GivenResource[], lifted: readonly GivenResource[]): Explanation[] {
+  const paused = given.filter((each, index) => lifted[index] !== each);
+  return paused.map(({ after }) => pausedExplanation(after));
 }
 
 /**

@@ -15,7 +15,7 @@ import { notInstalled } from '../cluster.js';
 import { noSuchResource } from '../targets.js';
 import type { KindTarget } from '../targets.js';
 import { lister, scopeOf } from '../tree/model.js';
-import { afterPause, isDifference, previewKind, waiting } from './compare.js';
+import { afterPause, isDifference, pausesIn, previewKind } from './compare.js';
 import type { CompareProps, Outcome } from './compare.js';
 import { fieldChanges, redactedPair } from './fields.js';
 
@@ -201,7 +201,7 @@ async function previewLive(
     after: applyDefaults(before, schema) as AnyObject,
   }));
   const given = stored.map((each) => afterPause(kind, each));
-  const paused = stored.filter((each, index) => given[index] !== each).map(waiting);
+  const paused = pausesIn(stored, given);
   // No label has a longer value, so that nothing can belong to them.
   const names = crs.map(({ metadata }) => metadata.name).filter((each) => each.length <= 63);
   const [label = ''] = Object.keys(selectorLabels(kind.type, ''));

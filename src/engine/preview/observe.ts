@@ -7,6 +7,7 @@ import type { Logger } from '../../telemetry/logger.js';
 import { Api } from '../api.js';
 import { Applier } from '../apply.js';
 import type { ApplierProps } from '../apply.js';
+import { setLatest } from '../apply-state.js';
 import type { StoreReader } from '../cache.js';
 import { applySteps } from '../carry-out.js';
 import type { PlanOutcome } from '../carry-out.js';
@@ -92,10 +93,8 @@ export class Observer {
       return;
     }
     if (this.reported.get(id) === action) return;
-    this.reported.set(id, action);
     // What is gone is not heard of again.
-    const [oldest = ''] = this.reported.keys();
-    if (this.reported.size > REPORTED_LIMIT) this.reported.delete(oldest);
+    setLatest(this.reported, id, action, REPORTED_LIMIT);
     const { metrics, log, controller } = this.props;
     metrics.changes.inc({ controller, action: `would be ${action}` });
     const { kind: child, namespace, name } = ref;

@@ -129,7 +129,7 @@ test('what waits for the end of a pause is compared, and counted as such', async
     explanations: [
       {
         differs: false,
-        summary: expect.stringContaining('is paused: nothing of it is written') as unknown,
+        summary: expect.stringContaining('is paused: its objects stay as they are') as unknown,
       },
     ],
   });
