@@ -29,7 +29,7 @@ export function onceASecond(
   };
 }
 
-/** Maximum number of connections from one address; the oldest gives way. */
+/** Maximum number of connections from one address. */
 const MAX_CONNECTIONS = 16;
 
 export interface HttpServer {
@@ -79,13 +79,13 @@ export async function serveHttp(
     keepAliveTimeout: 65_000,
     maxHeaderSize: 8_192,
   };
-  const answered = new WeakSet<Socket>();
+  const busy = new Set<string>();
   const respond = (request: IncomingMessage, response: ServerResponse): void => {
-    const { socket } = request;
+    const client = clientOf(request.socket);
     // Requests that don't wait for an answer would pile up.
-    if (answered.has(socket)) return void socket.destroy();
-    answered.add(socket);
-    response.once('close', () => answered.delete(socket));
+    if (busy.has(client)) return void request.socket.destroy();
+    busy.add(client);
+    response.once('close', () => busy.delete(client));
     answer(routes, refusal, request, response).catch(() => {
       // The reason is for the log of the process alone.
       response.writeHead(500).end('Internal error\n');
@@ -93,7 +93,7 @@ export async function serveHttp(
   };
   const server = certificate ? secureServer(limits, certificate, respond) : createServer(limits, respond);
   server.setTimeout(timeoutMilliseconds);
-  boundConnections(server);
+  boundConnections(server, busy);
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause) => {
       const message = `${flag} ${address} can't be listened on: ${cause.message}; choose another address, or 0 to turn it off`;
@@ -116,14 +116,23 @@ export async function serveHttp(
   };
 }
 
-/** Bounds how many requests of one client are answered in a turn of the event loop, so that none keeps the process from its work. */
-function boundConnections(server: NetServer): void {
+/** Returns address and port of a client, by which a request over TLS is known to be of a connection: that is another socket. */
+function clientOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
+}
+
+/**
+ * Bounds how many requests of one address are answered in a turn of the event loop, so that none keeps the process from its work.
+ * The oldest connection without a request under way gives way; where there is none, that is the new one.
+ * @param busy clients whose request has arrived, at least with its headers, and isn't answered
+ */
+function boundConnections(server: NetServer, busy: ReadonlySet<string>): void {
   const open = new Map<string, Set<Socket>>();
   server.on('connection', (socket: Socket) => {
     const { remoteAddress = '' } = socket;
     const sockets = open.get(remoteAddress) ?? new Set();
     open.set(remoteAddress, sockets.add(socket));
-    const [oldest] = sockets;
+    const oldest = [...sockets].find((one) => !busy.has(clientOf(one)));
     if (sockets.size > MAX_CONNECTIONS && oldest) {
       sockets.delete(oldest);
       oldest.destroy();

@@ -1,17 +1,19 @@
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { get as getPlain } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { get } from 'node:https';
 import { connect } from 'node:net';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { OperatorError } from '../../src/contract/error.js';
 import { certificateIn, selfSignedCertificate } from '../../src/telemetry/certificate.js';
 import type { KeyPair, ServingCertificate } from '../../src/telemetry/certificate.js';
 import { onceASecond, serveHttp } from '../../src/telemetry/http.js';
-import type { HttpServer, Routes } from '../../src/telemetry/http.js';
+import type { Answer, HttpServer, Routes } from '../../src/telemetry/http.js';
 import { recordingLogger } from '../engine/support/builders.js';
 import type { LogLine } from '../engine/support/builders.js';
 
@@ -99,20 +101,62 @@ describe('serveHttp', () => {
 });
 
 describe('Clients', () => {
-  it('have sixteen connections each, of which the oldest gives way', async () => {
+  async function connected(port: number, sent = ''): Promise<Socket> {
+    const socket = connect(port, '127.0.0.1');
+    onTestFinished(() => void socket.destroy());
+    socket.resume().on('error', () => undefined);
+    await once(socket, 'connect');
+    socket.write(sent);
+    return socket;
+  }
+
+  it.each([
+    ['idle', ''],
+    ['slow to send', 'GET /healthz HTTP/1.1\r\nhost: a\r\n'],
+  ])('have sixteen connections each, of which the oldest %s one gives way', async (_, sent) => {
     const { port, ask } = await serve();
     const sockets = [];
-    for (let n = 0; n < 20; n++) {
-      const socket = connect(port, '127.0.0.1');
-      onTestFinished(() => void socket.destroy());
-      socket.resume().on('error', () => undefined);
-      await once(socket, 'connect');
-      sockets.push(socket);
-    }
+    for (let n = 0; n < 20; n++) sockets.push(await connected(port, sent));
     for (const socket of sockets.slice(0, 4)) if (!socket.closed) await once(socket, 'close');
     expect(sockets.slice(4).every(({ destroyed }) => !destroyed)).toBe(true);
     expect((await ask('/healthz')).status).toBe(200);
   });
+
+  it.each([['HTTP'], ['HTTPS']])(
+    'keep a connection with a request under way, whatever others of their address open: %s',
+    async (protocol) => {
+      let begun = 0;
+      const answered = Promise.withResolvers<Answer>();
+      const routes = { '/metrics': () => (begun++, answered.promise) };
+      const certificate = protocol === 'HTTPS' ? selfSignedCertificate(Date.now()) : undefined;
+      const server = await serveHttp('127.0.0.1:0', '--metrics-bind-address', routes, {
+        ...(certificate && { certificate }),
+      });
+      onTestFinished(() => server.close());
+      const options = { port: server.port, host: '127.0.0.1', path: '/metrics', agent: false } as const;
+      const ask = async (): Promise<number | undefined> => {
+        const request = certificate ? get({ ...options, ca: certificate.current.cert }) : getPlain(options);
+        const [response] = (await once(request, 'response')) as [IncomingMessage];
+        return response.resume().statusCode;
+      };
+      const asked: Promise<number | undefined>[] = [];
+      const begin = async (): Promise<void> => {
+        asked.push(ask().catch(() => undefined));
+        await vi.waitUntil(() => begun === asked.length);
+      };
+
+      await begin();
+      const idle = [];
+      for (let n = 0; n < 16; n++) idle.push(await connected(server.port));
+      await once(idle[0]!, 'close');
+      while (asked.length < 16) await begin();
+      expect(idle.every(({ closed }) => closed)).toBe(true);
+      await once(await connected(server.port), 'close');
+
+      answered.resolve({ status: 200, body: 'a 1\n' });
+      expect(await Promise.all(asked)).toEqual(Array(16).fill(200));
+    },
+  );
 
   it('that send requests without waiting for answers are hung up on', async () => {
     let asked = 0;
