@@ -99,7 +99,7 @@ export class ApiError extends Error {
   /** @param ofSecrets values of Secrets were sent, which the answer may repeat */
   constructor(what: string, response: ApiResponse, ofSecrets = false) {
     const status = statusOf(response.body);
-    const message = ofSecrets ? withoutValues(status) : status.message;
+    const message = ofSecrets ? withoutValues(status, response.status) : status.message;
     const said = message ?? status.reason ?? '';
     const code = String(response.status);
     // A text begins with the code as it is.
@@ -316,40 +316,44 @@ function objectionOf({ reason, message = '' }: StatusCause): string {
 }
 
 const UUID = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
-/** Answers without values: about names, rights, quotas, versions and field managers. Those of webhooks and policies begin otherwise. */
+/** Answers without values: about names, rights, quotas, versions, field managers and load. Those of webhooks and policies begin otherwise. */
 const SHOWN_WHOLE = [
   /^\S+(?: "[^"]*")? is forbidden: (?:User "(?:[^"\\]|\\.)*" cannot \w+ resource "|cannot set blockOwnerDeletion |exceeded quota: |unable to create new content in namespace )/,
   /^\S+ "[^"]*" (?:already exists|not found)$|^Request entity too large: limit is \d+$|^Apply failed with \d+ conflicts?: /,
   /^(?:Operation cannot be fulfilled on \S+ "[^"]*": )?(?:the object has been modified|Precondition failed: UID|uid mismatch)/,
+  /^(?:404 page not found|Unauthorized|(?:Too many requests|The apiserver is shutting down), please try again later\.)$/,
+  /^(?:(?:Timeout: )?request did not complete within (?:requested|the allotted) timeout(?: - context [a-z ]+)?|etcdserver: [\w:, ]+)$/,
 ];
 /** Beginnings that fields with objections may follow. */
 const BEFORE_FIELDS = /^(?:failed to [\w ]+ \([^)]*\)|\S+ "[^"]*" is invalid)/;
 /** Beginnings after which the text is free, beside `DENIED`. */
 const BEFORE_VALUES =
-  /^(?:\S+ (?:"[^"]*" is forbidden|in version "[^"]*" cannot be handled as a \w+)|[^:"'`<]*)/;
-/** Objections that have no value. */
+  /^(?:\S+ (?:"[^"]*" is forbidden|in version "[^"]*" cannot be handled as a \w+)|Operation cannot be fulfilled on \S+ "[^"]*"|Internal error occurred(?:: failed calling webhook "[^"]*")?)/;
+/** Objections to fields, one right after the other until there is a value, which may read like the next. */
 const PROBLEM =
-  /(?<!\S)(\.[^\s:]+): (expected [\w ]+(?=, got)|field not declared in schema|duplicate entries\b)/g;
+  /(?:: (?:errors:\n {2})?|\n {2})(\.[^\s:]+): (expected [\w ]+(?=, got)|field not declared in schema|duplicate entries\b)/gy;
 /** Type of an objection, before the value. @see `objectionOf` */
 const TYPE = /^(?:Duplicate|Invalid|Required|Unsupported) value|^(?:Forbidden|Not found|Too long|Too many)/;
 
-/** Returns the message of an answer about Secrets: names, paths and expected types; no values, and no UIDs, which key their checksums. */
-function withoutValues({ message, details }: ApiStatus): string | undefined {
-  if (message === undefined || SHOWN_WHOLE.some((pattern) => pattern.test(message)))
-    return message?.replace(UUID, 'a UID');
+/**
+ * Returns the message of an answer about Secrets: names, paths and expected types; no values, and no UIDs, which key their checksums.
+ * Of a text that isn't known there is the status code alone.
+ */
+function withoutValues({ message = '', details }: ApiStatus, code: number): string {
+  if (SHOWN_WHOLE.some((pattern) => pattern.test(message))) return message.replace(UUID, 'a UID');
   const causes = (details?.causes ?? []).flatMap((cause) => {
     const { field, reason = '', message: text = '' } = cause;
     const said = isImmutability(cause) ? objectionOf(cause) : TYPE.exec(text)?.[0];
     return field !== undefined && reason.startsWith('FieldValue') ? [[field, said].join(': ')] : [];
   });
-  const problems = [...message.matchAll(PROBLEM)].map(([, path, problem]) => `${path}: ${problem}`);
   const fields = BEFORE_FIELDS.exec(message)?.[0];
+  const problems = [...message.slice(fields?.length).matchAll(PROBLEM)].map(
+    ([, path, problem]) => `${path}: ${problem}`,
+  );
   const known = fields === undefined ? '' : [...causes, ...problems].join(', ');
-  const start = fields ?? (DENIED.exec(message) ?? BEFORE_VALUES.exec(message))?.[0] ?? '';
-  const shown = `${start.trim()}${known && `: ${known}`}`;
-  const isAll = message.split(/\W+/).every((word) => word === 'Forbidden' || shown.includes(word));
-  const note = isAll ? '' : " (the rest isn't shown, since it may hold values of the Secret)";
-  return (shown.replace(UUID, 'a UID') + note).trim();
+  const start = fields ?? (DENIED.exec(message) ?? BEFORE_VALUES.exec(message))?.[0] ?? String(code);
+  const shown = `${start}${known && `: ${known}`}`.replace(UUID, 'a UID');
+  return `${shown} (the rest isn't shown, since it may hold values of the Secret)`;
 }
 
 function statusOf(body: unknown): ApiStatus {

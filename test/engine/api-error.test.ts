@@ -212,10 +212,10 @@ describe('classify', () => {
       failure(
         500,
         undefined,
-        `${TYPED}: errors:\n  .data.a: expected string, got hunter2\n  .x: field not declared in schema`,
+        `${TYPED}: errors:\n  .x: field not declared in schema\n  .data.a: expected string, got \n  .hunter2: duplicate entries`,
       ),
       'Invalid',
-      `${TYPED}: .data.a: expected string, .x: field not declared in schema${REST}`,
+      `${TYPED}: .x: field not declared in schema, .data.a: expected string${REST}`,
     ],
     [
       failure(500, undefined, `failed to convert new object ${SECRET}: hunter2`),
@@ -235,7 +235,7 @@ describe('classify', () => {
         { causes: [IMMUTABLE[4]] },
       ),
       'ImmutableField',
-      `Secret "web" is invalid: data: field is immutable when \`immutable\` is set; delete the object, and it is created again`,
+      `Secret "web" is invalid: data: field is immutable when \`immutable\` is set${REST}; delete the object, and it is created again`,
     ],
     [
       failure(400, 'BadRequest', 'Secret in version "v1" cannot be handled as a Secret: json: hunter2'),
@@ -253,8 +253,20 @@ describe('classify', () => {
     [
       failure(500, 'InternalError', 'Internal error occurred: failed calling webhook "x": hunter2'),
       '',
-      `Internal error occurred${REST}`,
+      `Internal error occurred: failed calling webhook "x"${REST}`,
     ],
+    [
+      failure(
+        422,
+        'Invalid',
+        'Secret "web" is invalid: data[a]: Invalid value: " .hunter2: duplicate entries"',
+      ),
+      'Invalid',
+      `Secret "web" is invalid${REST}`,
+    ],
+    [failure(500, 'hunter2', 'the password hunter2 is too short'), '', `500${REST}`],
+    [failure(500, 'hunter2', 'no room .hunter2: field not declared in schema'), '', `500${REST}`],
+    [failure(400, 'BadRequest', undefined as never), 'Invalid', `400${REST}`],
     [
       failure(
         409,
@@ -299,6 +311,8 @@ describe('classify', () => {
     [409, 'Apply failed with 2 conflicts: conflicts with "vault":\n- .data.a\n- .data.b'],
     [413, 'Request entity too large: limit is 3145728'],
     [429, 'Too many requests, please try again later.'],
+    [500, 'etcdserver: request is too large'],
+    [504, 'Timeout: request did not complete within requested timeout - context deadline exceeded'],
   ])('shows all of an answer about a Secret that has no values: %d %s', (status, message) => {
     expect(new ApiError('Apply', { status, body: { message } }, true).said).toBe(message);
   });
@@ -319,14 +333,20 @@ describe('classify', () => {
     [422, 'policy "map" denied request', `: hunter2 .hunter2: field not declared in schema`],
     [422, HOOK, ` .hunter2: field not declared in schema`],
     [403, OF.slice(0, -1), ': hunter2'],
-    [409, 'Operation cannot be fulfilled on secrets', ' "web": hunter2'],
-    [502, '', '<html>hunter2</html>'],
-    [503, 'failed calling webhook', ' "no.example.com": hunter2'],
-    [413, 'Request entity too large', ': hunter2'],
-    [429, 'Too many', `: hunter2`],
+    [409, 'Operation cannot be fulfilled on secrets "web"', ': hunter2'],
   ])('shows of another answer about a Secret its beginning: %d %s', (status, start, rest) => {
     const body = { message: start + rest, details: { causes: CAUSES } };
-    expect(new ApiError('Apply', { status, body }, true).said).toBe((start + REST).trim());
+    expect(new ApiError('Apply', { status, body }, true).said).toBe(start + REST);
+  });
+
+  it.each([
+    [502, '<html>hunter2</html>'],
+    [503, 'failed calling webhook "no.example.com": hunter2'],
+    [413, 'Request entity too large: hunter2'],
+    [429, 'Too many hunter2'],
+  ])('shows of an answer about a Secret that it does not know the code alone: %d %s', (status, message) => {
+    const body = { message, reason: 'hunter2', details: { causes: CAUSES } };
+    expect(new ApiError('Apply', { status, body }, true).message).toBe(`Apply: ${status}${REST}`);
   });
 
   it('tries what exceeds a quota again after a minute or two, as nothing announces that it was raised', () => {
