@@ -24,6 +24,9 @@ export interface Credentials {
   readonly headers: Readonly<Record<string, string | string[]>>;
 }
 
+/** Character that no header can have. */
+const UNSENDABLE = /[^\t\x20-\x7e\x80-\xff]/;
+
 /** Where a transport has its credentials from. */
 export interface CredentialSource {
   /** @throws where there are none; the signal ends what it waits for */
@@ -81,10 +84,21 @@ export class UserCredentials implements CredentialSource {
     if (token) headers.authorization = `Bearer ${token}`;
     else if (user.username || user.password)
       headers.authorization = `Basic ${Buffer.from(`${user.username ?? ''}:${user.password ?? ''}`).toString('base64')}`;
+    this.checkSendable(headers);
     return {
       tls: Object.fromEntries(Object.entries(tls).filter(([, value]) => value !== undefined)),
       headers,
     };
+  }
+
+  private checkSendable(headers: Credentials['headers']): void {
+    const { user, userAt } = this.access;
+    const token = user.tokenFile ? `tokenFile ${user.tokenFile}` : 'token';
+    for (const [name, value] of Object.entries(headers)) {
+      if (!UNSENDABLE.test([value].flat().join(''))) continue;
+      const wrong = "has a line break, or a character that can't be sent; write it in one line of ASCII";
+      throw unusable(`${userAt}: ${name === 'authorization' ? token : name} ${wrong}`);
+    }
   }
 
   /** The token that was last read from the file, which wins over the one beside it. */

@@ -395,6 +395,32 @@ describe('what a kubeconfig asks for and can not be had is refused, with file, e
     });
   });
 
+  test.each<[string, () => Fields, string]>([
+    ['a token file of several lines', () => ({ tokenFile: file('token', 'a\nb\n') }), 'tokenFile /'],
+    [
+      'a token file with a control character',
+      () => ({ tokenFile: file('token', 'a\u0001b') }),
+      'tokenFile /',
+    ],
+    ['a token with a line break at its end', () => ({ token: 'a\n' }), 'token '],
+    [
+      'an issued token',
+      () => exec({ command: plugin('p', `echo '${credential({ token: 'a\u0001' })}'`) }),
+      'token ',
+    ],
+    ['a name of two lines', () => ({ token: 'a', as: 'jane\njoe' }), 'impersonate-user '],
+  ])('%s that no request can carry', async (_, user, where) => {
+    const { exitCode, message } = (await refusal(kubeconfig(user()))) as Record<string, unknown>;
+    expect([exitCode, message]).toEqual([
+      3,
+      expect.stringMatching(
+        `^${join(folder, 'config')}: user "u": ${where}.*has a line break, or a character that can't be sent; write it in one line of ASCII$`,
+      ),
+    ]);
+    expect(message).not.toContain('joe');
+    expect(seen).toEqual([]);
+  });
+
   test('a user that is not there', async () => {
     expect(await refusal(kubeconfig({}, cluster(), { user: 'gone' }))).toMatchObject({
       exitCode: 2,
