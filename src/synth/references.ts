@@ -4,12 +4,14 @@ import type { AnyObject, CustomResource } from '../contract/object.js';
 import type { Find } from '../contract/references.js';
 import { groupKind } from '../contract/resource.js';
 import { parseDocuments, placeOf, readSources } from './document.js';
-import { InputError } from './problem.js';
+import { FORMATS } from './formats.js';
+import { formatPath, InputError } from './problem.js';
+import type { Path } from './problem.js';
 import { withEncodedSecret } from './render.js';
 
 /**
  * Reads the objects that custom resources may refer to, of whatever types.
- * @throws InputError with the place of everything that is no object
+ * @throws InputError with the place of everything that is no object, and of values of Secrets that aren't base64
  */
 export async function readReferences(sources: readonly string[], recursive: boolean): Promise<AnyObject[]> {
   const problems: string[] = [];
@@ -17,9 +19,15 @@ export async function readReferences(sources: readonly string[], recursive: bool
   const documents = read.flatMap((source) => parseDocuments(source, (problem) => problems.push(problem)));
   const objects = documents.flatMap((document) => {
     const { value } = document;
-    if (isObject(value)) return [value];
-    problems.push(`${placeOf(document, [])}: no object; give apiVersion, kind and metadata.name`);
-    return [];
+    if (!isObject(value)) {
+      problems.push(`${placeOf(document, [])}: no object; give apiVersion, kind and metadata.name`);
+      return [];
+    }
+    for (const path of undecodable(value)) {
+      const remedy = 'encode it, or give it as text in stringData';
+      problems.push(`${placeOf(document, path)}: ${formatPath(path)}: isn't base64; ${remedy}`);
+    }
+    return [value];
   });
   if (problems.length > 0) throw new InputError(problems);
   return objects;
@@ -28,6 +36,16 @@ export async function readReferences(sources: readonly string[], recursive: bool
 function isObject(value: unknown): value is AnyObject {
   if (!isMap(value) || !isMap(value.metadata)) return false;
   return [value.apiVersion, value.kind, value.metadata.name].every((text) => typeof text === 'string');
+}
+
+/** Returns the paths of a Secret's values that the API server would refuse; it passes over line breaks. */
+function undecodable({ apiVersion, kind, data }: AnyObject): Path[] {
+  if (apiVersion !== 'v1' || kind !== 'Secret' || !isMap(data)) return [];
+  const isBase64 = (value: unknown): boolean =>
+    typeof value === 'string' && FORMATS.byte.test(value.replaceAll(/[\r\n]/g, ''));
+  return Object.keys(data)
+    .filter((key) => (data[key] ?? '') !== '' && !isBase64(data[key]))
+    .map((key) => ['data', key]);
 }
 
 /** Returns what a custom resource is rendered from, but for itself; it may refer to itself. */

@@ -90,6 +90,13 @@ test('synth reads them from files, and says which one is missing and how to give
   await expect(readReferences([`${folder}/wrong.yaml`], false)).rejects.toThrow(
     'wrong.yaml: document 1, line 1: no object; give apiVersion, kind and metadata.name',
   );
+  const lines = ['a: eA==', 'b: null', 'c: "%%%"', 'd: |', '  eA==', 'e: 5'].map((line) => `  ${line}\n`);
+  const header = 'apiVersion: v1\nkind: Secret\nmetadata: {name: tls}\ndata:\n';
+  const bad = folderWith({ 'bad.yaml': header + lines.join('') });
+  const remedy = "isn't base64; encode it, or give it as text in stringData";
+  await expect(readReferences([bad], false)).rejects.toThrow(
+    `${bad}/bad.yaml: document 1, line 7: data.c: ${remedy}\n${bad}/bad.yaml: document 1, line 10: data.e: ${remedy}`,
+  );
 });
 
 test('a KRM function finds them in the list', async () => {
