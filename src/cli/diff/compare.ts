@@ -100,7 +100,7 @@ export async function readGiven(
       const { document } = input;
       if (error instanceof OperatorError && error.reason === 'Conflict')
         refused.push(`${placeOf(document, error.path)}: ${error.message}`);
-      else if (error instanceof ApiError && (error.code === 400 || error.refused))
+      else if (error instanceof ApiError && (error.code === 400 || error.refused || error.denied))
         refused.push(`${placeOf(document, [])}: the API server refuses it: ${messageOf(error)}`);
       else if (error instanceof ApiError && error.objectIsGone)
         refused.push(

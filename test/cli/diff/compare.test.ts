@@ -125,6 +125,17 @@ describe('a comparison', () => {
     });
   });
 
+  test.each([403, 422])('that a policy of the cluster denies with %i names the file', async (code) => {
+    const text = "ValidatingAdmissionPolicy 'images' with binding 'images' denied request: not this image";
+    const server = new StoredServer([], ({ method }) =>
+      method === 'POST' ? failure(code, code === 403 ? 'Forbidden' : 'Invalid', text) : undefined,
+    );
+    await expect(compared(server)).rejects.toMatchObject({
+      exitCode: 2,
+      message: expect.stringMatching(/a.yaml: document 1, line 1: .*not this image/) as string,
+    });
+  });
+
   test("of what can't be rendered, as where a policy forbids it, names the place too", async () => {
     const denied = () => {
       throw new OperatorError({ reason: 'PolicyDenied', message: 'not this image', path: ['spec', 'image'] });
