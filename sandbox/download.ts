@@ -133,10 +133,11 @@ export class Downloads implements AsyncDisposable {
       const sink = await begin(response);
       for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
         clearTimeout(limit);
+        // A disk may be slow: what it takes is no silence.
+        await sink(chunk);
         limit = setTimeout(() => {
           abort.abort(new Error(`no bytes for ${stallMilliseconds / 1_000} s`));
         }, stallMilliseconds);
-        await sink(chunk);
       }
     } catch (error) {
       throw new DownloadError(href, reasonOf(abort.signal.aborted ? abort.signal.reason : error));
