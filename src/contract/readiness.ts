@@ -163,7 +163,7 @@ const COUNTED = new Set(['Deployment.apps', 'StatefulSet.apps', 'DaemonSet.apps'
 
 interface PodCounts {
   readonly wanted: number;
-  /** Those there are, old ones included. */
+  /** Number of pods, old ones included. */
   readonly made: number;
   /** How many have to be of the present template. */
   readonly newest: number;

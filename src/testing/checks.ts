@@ -224,7 +224,7 @@ export async function allowPods({ stand, namespace, steps }: Trial): Promise<voi
   await stand.cluster.delete({ type: quotas, namespace, name: 'no-pods' });
 }
 
-/** What a trial lacks, by the reason of a stall. */
+/** Parts that a trial lacks, by the reason of a stall. */
 const LACKS: Readonly<Record<string, string>> = {
   ReferenceNotFound: 'what it refers to',
   ReferenceNotPermitted: 'a ReferenceGrant',

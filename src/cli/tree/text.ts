@@ -105,17 +105,12 @@ function alike<T>(all: readonly T[], stateOf: (one: T) => string): { shown: T[];
 function summedUp(all: readonly Node[]): readonly Node[] {
   const kindOf = ({ name }: Node): string => name.split(' ', 1).join();
   const groups = alike(all, (node) => `${kindOf(node)} ${node.sharedState ?? node.name}`);
-  const isMore = groups.some(({ rest }) => rest.length > 0);
-  return !isMore
-    ? all
-    : groups.flatMap(({ shown, rest: [first, ...others] }) => {
-        if (!first) return shown;
-        const name = `${(others.length + 1).toLocaleString('en')} more ${kindOf(first)}`;
-        return [
-          ...shown,
-          { ...first, name, created: undefined, state: first.sharedState ?? '', details: [] },
-        ];
-      });
+  if (groups.every(({ rest }) => rest.length === 0)) return all;
+  return groups.flatMap(({ shown, rest: [first, ...others] }) => {
+    if (!first) return shown;
+    const name = `${(others.length + 1).toLocaleString('en')} more ${kindOf(first)}`;
+    return [...shown, { ...first, name, created: undefined, state: first.sharedState ?? '', details: [] }];
+  });
 }
 
 function resourceNode(resource: ResourceStatus, now: Date, isWide: boolean): Node {
