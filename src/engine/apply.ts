@@ -28,9 +28,9 @@ import {
   driftOf,
   fieldAt,
   isAppliedBy,
-  isDefault,
   isHeld,
   isLegacy,
+  isUnapplied,
   itemsBeside,
   itemsInTheWay,
   managedFieldsOf,
@@ -573,7 +573,7 @@ export class Applier {
    *
    * - An item that we no longer name is kept by another record, and clashes with the one that we name.
    *   https://github.com/kubernetes/kubernetes/issues/118725
-   * - A default that no manager owns stays beside a one-of that is switched, and is refused there: owned, it goes.
+   * - A default that no manager applies stays beside a one-of that is switched, and is refused there: owned, it goes.
    *   https://github.com/kubernetes/kubernetes/issues/24198
    * - What we applied in an earlier version of the API has fields that the present version doesn't know.
    *   https://github.com/fluxcd/flux2/issues/5715
@@ -599,7 +599,7 @@ export class Applier {
     if (!fieldNotInSchema) {
       const items = duplicateValue
         ? itemsInTheWay(live, object, duplicateValue.field, duplicateValue.value)
-        : beside.every((path) => isDefault(live, path))
+        : beside.every((path) => isUnapplied(live, path))
           ? beside
           : [];
       return items.length === 0 ? undefined : write(withItemsTaken(live, fieldManager, items));

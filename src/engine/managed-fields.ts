@@ -709,9 +709,14 @@ export function withoutOwners(
   return left.every((entry, n) => entry === entries[n]) ? undefined : dropEmpty(left);
 }
 
+/** Reports whether fields of an entry may be taken: of a legacy manager, or of a writer that doesn't apply. */
+function givesWay(entry: ManagedFieldsEntry): boolean {
+  return isLegacy(entry) || (entry.operation === 'Update' && !entry.subresource);
+}
+
 /**
  * Returns the entries of an object when this manager alone owns some items of lists, so that its next apply removes those
- * that it doesn't name. Taken from legacy managers and from writers that don't apply.
+ * that it doesn't name. Taken from entries that give way.
  */
 export function withItemsTaken(
   object: AnyObject,
@@ -719,7 +724,7 @@ export function withItemsTaken(
   items: readonly FieldPath[],
 ): ManagedFieldsEntry[] {
   const others = managedFieldsOf(object).map((entry) => {
-    if (!isLegacy(entry) && (entry.operation !== 'Update' || entry.subresource)) return entry;
+    if (!givesWay(entry)) return entry;
     return { ...entry, fieldsV1: items.reduce(withoutSubtree, entry.fieldsV1 ?? {}) };
   });
   const taken = items.map((path) => fieldsAt(path, { '.': {} }));
@@ -829,10 +834,10 @@ export function itemsBeside(live: AnyObject, intent: AnyObject): FieldPath[] {
   return besideIn(sets, intent);
 }
 
-/** Reports whether an object has a field that no manager owns, or a legacy one alone: a default, or the leftover of a command. */
-export function isDefault(object: AnyObject, path: FieldPath): boolean {
+/** Reports whether an object has a field that no other manager keeps by applying it: a default, or what a write has left. */
+export function isUnapplied(object: AnyObject, path: FieldPath): boolean {
   const owners = managedFieldsOf(object).filter(({ fieldsV1 = {} }) => touches(fieldsV1, path));
-  return owners.every(isLegacy) && fieldAt(object, path) !== undefined;
+  return owners.every(givesWay) && fieldAt(object, path) !== undefined;
 }
 
 function besideIn(sets: readonly FieldsV1[], intent: unknown): FieldPath[] {

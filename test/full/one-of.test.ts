@@ -81,6 +81,24 @@ test.each([
   });
 });
 
+test('a switch that another writer undoes is drift, and corrected with the values that came with it', async () => {
+  await bundles.create('undone', { objects: [workload('Deployment', RECREATE)] });
+  await bundles.ready('undone');
+  await settled(cluster, user, { namespace: bundles.namespace });
+
+  const place = bundles.childPlace(deployments, 'web');
+  const undone = await cluster.merge(place, { spec: { strategy: { type: null } } }, 'rival');
+  expect(undone.spec).toMatchObject({ strategy: { type: 'RollingUpdate', rollingUpdate: {} } });
+  await eventually(async () => {
+    expect(await strategyOf(bundles, 'web')).toEqual({ type: 'Recreate' });
+  });
+  await bundles.ready('undone');
+  await bundles.delete('undone');
+  await eventually(async () => {
+    expect(await cluster.find(place)).toBeUndefined();
+  });
+});
+
 test('an AppService is switched to Recreate, and back to a rolling update', async () => {
   const spec = { size: 0, image: 'example.com/web:1' };
   await apps.create('web', spec);
