@@ -398,7 +398,9 @@ export class FieldPaths {
           if (named.has(inside)) inside = undefined;
           named.add(inside);
         }
-        reading.at.push(canonical);
+        // A writer that patches an item doesn't own its key, and ours not the part that is a default.
+        const isOwned = names.every((name) => `f:${name}` in child);
+        reading.at.push(isOwned ? canonical : `k:${canonicalKey(Object.entries(key as object))}`);
         next = this.below(shape, ITEM);
       }
       segments.push(canonical + this.recorded(child, next, inside, reading));
@@ -445,8 +447,10 @@ export class FieldPaths {
       for (const item of value as unknown[]) {
         if (shape.kind === 'set') segments.push(`v:${canonicalJson(item)}`);
         else {
-          const segment = `k:${canonicalKey(shape.keys.map((name) => [name, memberOf(item, name)]))}`;
-          at.push(segment);
+          const key = shape.keys.map((name) => [name, memberOf(item, name)] as const);
+          const segment = `k:${canonicalKey(key)}`;
+          const whole = key.map(([name, value]) => [name, value ?? shape.defaults.get(name)] as const);
+          at.push(shape.defaults.size === 0 ? segment : `k:${canonicalKey(whole)}`);
           const inside = this.intended(item, shape.below.get(ITEM) ?? UNKNOWN, marks, at);
           at.pop();
           segments.push(segment + (inside ?? LEAF));

@@ -259,22 +259,29 @@ describe('FieldPaths', () => {
     expect(paths.expected(deployment())).toBe(owned);
   });
 
-  it('sees that a list that was applied empty, and is owned as a whole, was filled', () => {
-    const paths = new FieldPaths();
-    const fields = (container: object): object => ({
-      'f:spec': { 'f:containers': { 'k:{"name":"web"}': { '.': {}, 'f:name': {}, ...container } } },
-    });
-    const intent = recording({ spec: { containers: [{ name: 'web', args: [] }] } });
-    const of = (object: AnyObject): string => paths.owned(object).get(MANAGER)!;
-    const asApplied = of(live(fields({ 'f:args': {} })));
-    expect(paths.expected(intent, asApplied)).toBe(asApplied);
-    const filled = {
-      ...live(fields({}), byOthers(fields({ 'f:args': {} }))),
-      spec: { containers: [{ name: 'web', args: ['-v'] }] },
-    };
-    const taken = of(filled);
-    expect(paths.expected(intent, taken)).not.toBe(taken);
-  });
+  it.each([
+    ['of a container', 'containers', 'k:{"name":"web"}', { name: 'web' }],
+    ['of an item whose key has a default', 'ports', 'k:{"port":80,"protocol":"TCP"}', { port: 80 }],
+  ])(
+    'sees that a list %s was filled, which was applied empty and is owned as a whole',
+    (_, list, item, key) => {
+      const paths = new FieldPaths();
+      const fields = (of: object): object => ({ 'f:spec': { [`f:${list}`]: { [item]: of } } });
+      const ownKey = Object.fromEntries(Object.keys(key).map((name) => [`f:${name}`, {}]));
+      const own = (of: object): object => fields({ '.': {}, ...ownKey, ...of });
+      const intent = recording({ spec: { [list]: [{ ...key, args: [] }] } });
+      const of = (object: AnyObject): string => paths.owned(object).get(MANAGER)!;
+      const asApplied = of(live(own({ 'f:args': {} })));
+      expect(paths.expected(intent, asApplied)).toBe(asApplied);
+      // A writer that patches doesn't own the key.
+      const filled = {
+        ...live(own({}), byOthers(fields({ 'f:args': {} }))),
+        spec: { [list]: [{ ...(JSON.parse(item.slice(2)) as object), args: ['-v'] }] },
+      };
+      const taken = of(filled);
+      expect(paths.expected(intent, taken)).not.toBe(taken);
+    },
+  );
 
   it.each([
     [

@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
+import { APPLIED_HASH_ANNOTATION } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { FieldPaths } from '../../src/engine/managed-fields.js';
 import { collection, deployments, inBatches, services } from '../support/cluster.js';
@@ -123,7 +124,8 @@ const cases: Readonly<
 async function standsAfter(kind: keyof typeof specs, name: string, edits: readonly Edit[]): Promise<boolean> {
   const type = kind === 'Deployment' ? deployments : services;
   const path = `${collection(type, namespace)}/${name}`;
-  const metadata = { name, namespace, labels: { app: 'web' } };
+  const annotations = { [APPLIED_HASH_ANNOTATION]: 'a hash' };
+  const metadata = { name, namespace, labels: { app: 'web' }, annotations };
   const wanted = { apiVersion: type.apiVersion, kind, metadata, spec: specs[kind] };
   const paths = new FieldPaths();
   const stands = (live: AnyObject): boolean => {
