@@ -209,7 +209,7 @@ export class Store {
       if (kept === undefined && readOnly) return undefined;
       if (!hasIdentityOf(kept, object))
         throw new TypeError('keep has not kept apiVersion, kind and the identity in metadata');
-      if (isTooDeep(kept)) throw tooDeep('');
+      if (isTooDeep(kept)) throw tooDeep(describeRef(refOf(object)));
       return kept;
     } catch (cause) {
       const what = describeRef(refOf(object));

@@ -24,8 +24,11 @@ export interface Credentials {
   readonly headers: Readonly<Record<string, string | string[]>>;
 }
 
-/** Character that no header can have. */
-const UNSENDABLE = /[^\t\x20-\x7e\x80-\xff]/;
+/** Returns a text that a header can have. @throws OperatorError without the text, for any other */
+function sendable(text: string, what: string): string {
+  if (!/[^\t\x20-\x7e\x80-\xff]/.test(text)) return text;
+  throw unusable(`${what} has a line break, or a character that can't be sent; write it in one line`);
+}
 
 /** Where a transport has its credentials from. */
 export interface CredentialSource {
@@ -66,7 +69,7 @@ export class UserCredentials implements CredentialSource {
 
   async read(signal: AbortSignal): Promise<Credentials> {
     const { cluster, clusterAt, user, userAt } = this.access;
-    const headers = impersonation(user);
+    const headers = impersonation(user, userAt);
     // No secret goes over a connection that isn't encrypted.
     if (!cluster.server.startsWith('https:')) return { tls: {}, headers };
     const isStatic = user.token || user.tokenFile || user.username || user.password || hasCertificate(user);
@@ -84,31 +87,20 @@ export class UserCredentials implements CredentialSource {
     if (token) headers.authorization = `Bearer ${token}`;
     else if (user.username || user.password)
       headers.authorization = `Basic ${Buffer.from(`${user.username ?? ''}:${user.password ?? ''}`).toString('base64')}`;
-    this.checkSendable(headers);
     return {
       tls: Object.fromEntries(Object.entries(tls).filter(([, value]) => value !== undefined)),
       headers,
     };
   }
 
-  private checkSendable(headers: Credentials['headers']): void {
-    const { user, userAt } = this.access;
-    const token = user.tokenFile ? `tokenFile ${user.tokenFile}` : 'token';
-    for (const [name, value] of Object.entries(headers)) {
-      if (!UNSENDABLE.test([value].flat().join(''))) continue;
-      const wrong = "has a line break, or a character that can't be sent; write it in one line of ASCII";
-      throw unusable(`${userAt}: ${name === 'authorization' ? token : name} ${wrong}`);
-    }
-  }
-
   /** The token that was last read from the file, which wins over the one beside it. */
   private token(): string | undefined {
     const { user, userAt } = this.access;
-    if (!user.tokenFile) return user.token || undefined;
+    if (!user.tokenFile) return user.token ? sendable(user.token, `${userAt}: token`) : undefined;
     try {
       const read = readFileSync(user.tokenFile, 'utf8').trim();
       if (read === '') throw new Error('it is empty');
-      this.fileToken = read;
+      this.fileToken = sendable(read, 'it');
     } catch (error) {
       if (!this.fileToken && !user.token)
         throw unusable(`${userAt}: tokenFile ${user.tokenFile} can't be used: ${messageOf(error)}`);
@@ -174,10 +166,11 @@ export class UserCredentials implements CredentialSource {
 }
 
 /** @see https://kubernetes.io/docs/reference/access-authn-authz/user-impersonation/ */
-function impersonation(user: KubeconfigUser): Record<string, string | string[]> {
+function impersonation(user: KubeconfigUser, userAt: string): Record<string, string | string[]> {
   if (!user.as) return {};
   // Header values are bytes.
-  const bytes = (text: string): string => Buffer.from(text).toString('latin1');
+  const bytes = (text: string): string =>
+    sendable(Buffer.from(text).toString('latin1'), `${userAt}: a name to act as`);
   const extra = Object.entries(user['as-user-extra'] ?? {}).map(([key, values]) => {
     const escaped = encodeURIComponent(key).replace(/[()]/g, (one) => `%${one.charCodeAt(0).toString(16)}`);
     return [`impersonate-extra-${escaped.toLowerCase()}`, values.map(bytes)] as const;
@@ -210,6 +203,7 @@ function issuedIn(answer: string, { apiVersion, command }: KubeconfigExec, userA
   const { token, clientCertificateData: cert, clientKeyData: key } = credential.status ?? {};
   if (!credential.status || Boolean(cert) !== Boolean(key) || (!token && !cert))
     throw unusable(`${what} has issued neither a token nor a client certificate with its key`);
+  if (token) sendable(token, `${what}: its token`);
   return credential.status;
 }
 

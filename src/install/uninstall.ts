@@ -278,7 +278,7 @@ async function sharesOf(kinds: readonly Kind[], cluster: Cluster): Promise<Share
 
 /**
  * Gives up our fields in these objects, by applying nothing but their identity. An object that is gone has none.
- * @returns what the API server refuses as invalid, such as the removal of the last port of a Service: that keeps none of the others
+ * @returns what is refused for good, such as the removal of the last port of a Service: that keeps none of the others
  */
 async function releaseAll(
   shares: readonly Share[],
@@ -298,10 +298,10 @@ async function releaseAll(
       report(`${nameOf(nothing)} ${dryRun ? 'would be ' : ''}released from ${fieldManager}`);
     } catch (error) {
       if (!(error instanceof OperatorError)) throw error;
-      if (error.reason === 'Invalid' && dryRun)
-        report(`${nameOf(nothing)} can't be released: ${error.message}`);
-      else if (error.reason === 'Invalid') refusals.push(error);
-      else if (await cluster.find(type, keyOf(object))) throw error;
+      if (!(await cluster.find(type, keyOf(object)))) continue;
+      if (error.retry !== 'onChange') throw error;
+      if (dryRun) report(`${nameOf(nothing)} can't be released: ${error.message}`);
+      else refusals.push(error);
     }
   }
   return refusals;

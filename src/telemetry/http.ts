@@ -79,17 +79,19 @@ export async function serveHttp(
     keepAliveTimeout: 65_000,
     maxHeaderSize: 8_192,
   };
-  const busy = new Set<string>();
+  const busy = new Map<string, 'working' | 'sending'>();
   const respond = (request: IncomingMessage, response: ServerResponse): void => {
     const client = clientOf(request.socket);
     // Requests that don't wait for an answer would pile up.
     if (busy.has(client)) return void request.socket.destroy();
-    busy.add(client);
+    busy.set(client, 'working');
     response.once('close', () => busy.delete(client));
-    answer(routes, refusal, request, response).catch(() => {
-      // The reason is for the log of the process alone.
-      response.writeHead(500).end('Internal error\n');
-    });
+    answer(routes, refusal, request, response)
+      .catch(() => {
+        // The reason is for the log of the process alone.
+        response.writeHead(500).end('Internal error\n');
+      })
+      .finally(() => busy.has(client) && busy.set(client, 'sending'));
   };
   const server = certificate ? secureServer(limits, certificate, respond) : createServer(limits, respond);
   server.setTimeout(timeoutMilliseconds);
@@ -123,16 +125,16 @@ function clientOf({ remoteAddress, remotePort }: Socket): string {
 
 /**
  * Bounds how many requests of one address are answered in a turn of the event loop, so that none keeps the process from its work.
- * The oldest connection without a request under way gives way; where there is none, that is the new one.
- * @param busy clients whose request has arrived, at least with its headers, and isn't answered
+ * The oldest connection for which no answer is made gives way; where there is none, that is the new one.
+ * @param busy clients whose request has arrived, at least with its headers, until they have read the answer
  */
-function boundConnections(server: NetServer, busy: ReadonlySet<string>): void {
+function boundConnections(server: NetServer, busy: ReadonlyMap<string, 'working' | 'sending'>): void {
   const open = new Map<string, Set<Socket>>();
   server.on('connection', (socket: Socket) => {
     const { remoteAddress = '' } = socket;
     const sockets = open.get(remoteAddress) ?? new Set();
     open.set(remoteAddress, sockets.add(socket));
-    const oldest = [...sockets].find((one) => !busy.has(clientOf(one)));
+    const oldest = [...sockets].find((one) => busy.get(clientOf(one)) !== 'working');
     if (sockets.size > MAX_CONNECTIONS && oldest) {
       sockets.delete(oldest);
       oldest.destroy();

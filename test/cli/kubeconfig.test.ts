@@ -270,6 +270,21 @@ describe('credentials of a kubeconfig, as the API server sees them', () => {
   });
 });
 
+test.each([
+  ['empty', ''],
+  ['half written', 'a\nb'],
+])('a token file that is %s for a moment leaves the token that was read before', async (_, content) => {
+  const access = loadKubeconfig({
+    kubeconfig: file('config', kubeconfig({ tokenFile: file('token', 'first') })),
+  });
+  const credentials = new UserCredentials(access);
+  const { signal } = new AbortController();
+  for (const read of ['first', content, content]) {
+    file('token', read);
+    expect((await credentials.read(signal)).headers.authorization).toBe('Bearer first');
+  }
+});
+
 describe('a credential plugin', () => {
   test.each([V1, 'client.authentication.k8s.io/v1beta1'])(
     'of %s is found beside the kubeconfig, and gets what client-go gives',
@@ -307,6 +322,19 @@ describe('a credential plugin', () => {
     const credentials = new UserCredentials(access);
     for (let n = 0; n < 2; n++) await credentials.read(new AbortController().signal);
     expect(runs()).toBe(times);
+  });
+
+  test('is run again for what no request can carry', async () => {
+    const [bad, good] = ['a\u0001', 't'].map((token) => credential({ token }));
+    const command = plugin(
+      'login',
+      `test -e "${folder}/good" && echo '${good}' || echo '${bad}'; touch "${folder}/good"`,
+    );
+    const access = loadKubeconfig({ kubeconfig: file('config', kubeconfig(exec({ command }))) });
+    const credentials = new UserCredentials(access);
+    const { signal } = new AbortController();
+    await expect(credentials.read(signal)).rejects.toMatchObject({ reason: 'Unauthorized' });
+    expect((await credentials.read(signal)).headers.authorization).toBe('Bearer t');
   });
 
   test('that hangs is named while it is waited for, and killed', async () => {
@@ -406,15 +434,15 @@ describe('what a kubeconfig asks for and can not be had is refused, with file, e
     [
       'an issued token',
       () => exec({ command: plugin('p', `echo '${credential({ token: 'a\u0001' })}'`) }),
-      'token ',
+      'credential plugin .*: its token ',
     ],
-    ['a name of two lines', () => ({ token: 'a', as: 'jane\njoe' }), 'impersonate-user '],
+    ['a name of two lines', () => ({ token: 'a', as: 'jane\njoe' }), 'a name to act as '],
   ])('%s that no request can carry', async (_, user, where) => {
     const { exitCode, message } = (await refusal(kubeconfig(user()))) as Record<string, unknown>;
     expect([exitCode, message]).toEqual([
       3,
       expect.stringMatching(
-        `^${join(folder, 'config')}: user "u": ${where}.*has a line break, or a character that can't be sent; write it in one line of ASCII$`,
+        `^${join(folder, 'config')}: user "u": ${where}.*has a line break, or a character that can't be sent; write it in one line$`,
       ),
     ]);
     expect(message).not.toContain('joe');

@@ -106,12 +106,15 @@ describe('uninstall', () => {
     expect(reported.at(-1)).toBe('Namespace ops would be deleted');
   });
 
-  it("does all the rest where an object can't do without what is ours, and then says so", async () => {
+  it.each([
+    ["where an object can't do without what is ours", 'Invalid'],
+    ['where a policy denies that', 'Refused'],
+  ])('does all the rest %s, and then says so', async (_, reason) => {
     await install();
     const apply = cluster.apply.bind(cluster);
     cluster.apply = (type, object, options) =>
       object.kind === 'Service'
-        ? Promise.reject(new OperatorError({ reason: 'Invalid', message: 'spec.ports: Required value' }))
+        ? Promise.reject(new OperatorError({ reason, message: 'spec.ports: Required value' }))
         : apply(type, object, options);
     await expect(remove({ purge: true })).rejects.toThrow('spec.ports: Required value');
     expect(reported).not.toContain('Service edge/proxy released from streamingress-controller');

@@ -158,6 +158,21 @@ describe('Clients', () => {
     },
   );
 
+  it("that don't read their answers give way", async () => {
+    const routes = {
+      '/healthz': () => ({ status: 200, body: 'ok' }),
+      '/metrics': () => ({ status: 200, body: 'a'.repeat(8 * 1024 * 1024) }),
+    };
+    const server = await serveHttp('127.0.0.1:0', '--metrics-bind-address', routes);
+    onTestFinished(() => server.close());
+    for (let n = 0; n < 16; n++) {
+      const socket = await connected(server.port, 'GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n');
+      await once(socket, 'data');
+      socket.pause();
+    }
+    expect((await fetch(`http://127.0.0.1:${server.port}/healthz`)).status).toBe(200);
+  });
+
   it('that send requests without waiting for answers are hung up on', async () => {
     let asked = 0;
     const routes = {

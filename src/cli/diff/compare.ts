@@ -6,7 +6,7 @@ import type { Kind } from '../../contract/kind.js';
 import { describeRef, keyOf, objectId, refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import type { ResourceType } from '../../contract/resource.js';
-import { ApiError } from '../../engine/api-error.js';
+import { ApiError, classify } from '../../engine/api-error.js';
 import { Api } from '../../engine/api.js';
 import { DRY_RUN_UNSUPPORTED, tryResource, visible } from '../../engine/preview/dry-run.js';
 import { preview } from '../../engine/preview/preview.js';
@@ -100,7 +100,7 @@ export async function readGiven(
       const { document } = input;
       if (error instanceof OperatorError && error.reason === 'Conflict')
         refused.push(`${placeOf(document, error.path)}: ${error.message}`);
-      else if (error instanceof ApiError && (error.code === 400 || error.refused || error.denied))
+      else if (error instanceof ApiError && classify(error, '').retry === 'onChange')
         refused.push(`${placeOf(document, [])}: the API server refuses it: ${messageOf(error)}`);
       else if (error instanceof ApiError && error.objectIsGone)
         refused.push(

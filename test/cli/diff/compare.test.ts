@@ -125,6 +125,15 @@ describe('a comparison', () => {
     });
   });
 
+  test('that a webhook denies for now ends with exit code 3', async () => {
+    const server = new StoredServer([], ({ method }) =>
+      method === 'POST'
+        ? failure(429, 'TooManyRequests', 'admission webhook "slow" denied the request: later')
+        : undefined,
+    );
+    await expect(compared(server)).rejects.toMatchObject({ exitCode: 3 });
+  });
+
   test.each([403, 422])('that a policy of the cluster denies with %i names the file', async (code) => {
     const text = "ValidatingAdmissionPolicy 'images' with binding 'images' denied request: not this image";
     const server = new StoredServer([], ({ method }) =>
