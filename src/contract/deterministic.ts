@@ -19,7 +19,7 @@ const MAX_RENDERINGS = {
 };
 /** The same while one rendering is held: nothing is written then, so others change what it reads. */
 const MAX_WHILE_HELD = { returns: 3, changes: 50 };
-/** The same where others change what it reads: then it is held once more, since by now it may follow its own effects. */
+/** The same after others have ended the first hold: then it is held once more, since by now it may follow its own effects. */
 const BY_OTHERS = { returns: Infinity, changes: 4_000 };
 /** Pause in the changes after which counting begins again. */
 const CALM_MILLISECONDS = 600_000;
@@ -29,6 +29,7 @@ const SURE_MILLISECONDS = 10_000;
 const SURE_CHANGES = 3;
 /** Pause after which a rendering is held no longer; twice as long each time, up to an hour. */
 const HELD_MILLISECONDS = 60_000;
+const HELD_AGAIN_MILLISECONDS = 2 * HELD_MILLISECONDS;
 const MAX_HELD_MILLISECONDS = 3_600_000;
 
 /** Inputs that renderings of a custom resource have in common. */
@@ -204,7 +205,10 @@ export class SteadyRenderer {
     const { tally, calmMilliseconds, holdMilliseconds, held } = course;
     if (at - tally.changedAt >= calmMilliseconds) return go(MAX_RENDERINGS, held && holdMilliseconds);
     const changed = rendered[tally.add(hashes, at)];
-    if (held) return tally.isExceeded ? go(BY_OTHERS) : stillHeld(course, held, at);
+    if (held && !tally.isExceeded) return stillHeld(course, held, at);
+    const isFirstHold = holdMilliseconds === HELD_AGAIN_MILLISECONDS;
+    // A few edits of what it reads end a hold, so that is worth many writes only once.
+    if (held) return go(isFirstHold ? BY_OTHERS : MAX_RENDERINGS, HELD_AGAIN_MILLISECONDS);
     if (!tally.isExceeded) return { rendered };
     const sureMilliseconds = Math.max(SURE_MILLISECONDS, SURE_CHANGES * tally.meanMilliseconds);
     const hold: Held = { rendered, error: neverSettles(cr, tally, changed), sureMilliseconds, isSure: false };

@@ -607,6 +607,7 @@ describe('OwnedChildren, references', () => {
     ['flaps for an hour', 1_000, 3_600],
     ['flaps fast', 20, 3_000],
     ['flaps slowly', 9_000, 400],
+    ['flaps slowly for a day', 9_000, 9_600],
     ['flaps every five minutes', 300_000, 2_000],
   ])('follows what others change, which %s, and what they leave in the end', (_, milliseconds, most) => {
     const one = controller({ kind, render });
@@ -625,7 +626,7 @@ describe('OwnedChildren, references', () => {
       expect(error).toBeUndefined();
       if (contentHash(apply[0]!.object) === contentHash(wanted(String(turn % 2))!)) followed++;
     }
-    expect(followed).toBeGreaterThan(0.95 * most);
+    expect(followed).toBeGreaterThan(0.85 * most);
     expect(planAt(most, 'the end').apply[0]?.object).toEqual(wanted('the end'));
   });
 
@@ -646,6 +647,25 @@ describe('OwnedChildren, references', () => {
       if (error) stalls++;
     }
     expect(stalls).toBeGreaterThan(0);
+  });
+
+  it('follows its own effects for a bounded number of writes after each edit of what it holds', () => {
+    const one = controller({ kind, render });
+    let at = NOW.getTime();
+    const planWith = (live: AnyObject): Plan => {
+      const find: Reader['find'] = ({ keep }) => ({ objects: [keep(live)] });
+      return one.reconcile('shop/web', { ...readerOf({}), find }, new Date((at += 20)));
+    };
+    let live: AnyObject = WEB;
+    let writes = 0;
+    for (let edit = 0; edit < 40; edit++) {
+      live = { ...object(CONFIG_MAP, 'web'), data: { text: String(edit % 2) } };
+      for (let next; contentHash((next = planWith(live).apply[0]!.object)) !== contentHash(live); live = next)
+        writes++;
+    }
+    expect(writes).toBeLessThan(10_000);
+    at += 15_000;
+    expect(planWith(live)).toMatchObject({ error: { reason: 'NeverSettles' } });
   });
 
   it('applies what others leave behind in the middle of a hold, a minute later, and recreates what is deleted', () => {
