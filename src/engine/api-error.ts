@@ -316,11 +316,12 @@ function objectionOf({ reason, message = '' }: StatusCause): string {
 }
 
 const UUID = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
-/** Answers without values: about names, rights, quotas, versions, field managers and load. Those of webhooks and policies begin otherwise. */
+/** Whole answers without values, and with UIDs replaced: about names, rights, quotas, versions, field managers and load. */
 const SHOWN_WHOLE = [
-  /^\S+(?: "[^"]*")? is forbidden: (?:User "(?:[^"\\]|\\.)*" cannot \w+ resource "|cannot set blockOwnerDeletion |exceeded quota: |unable to create new content in namespace )/,
-  /^\S+ "[^"]*" (?:already exists|not found)$|^Request entity too large: limit is \d+$|^Apply failed with \d+ conflicts?: /,
-  /^(?:Operation cannot be fulfilled on \S+ "[^"]*": )?(?:the object has been modified|Precondition failed: UID|uid mismatch)/,
+  /^\S+(?: "[^"]*")? is forbidden: (?:exceeded quota: [a-z\d.-]+(?:, (?:requested|used|limited): (?:,?(?:count\/)?secrets=\d+[kMGTPEi]*)+){3}|unable to create new content in namespace \S+ because it is being terminated)$/,
+  /^\S+ "[^"]*" (?:already exists|not found)$|^Request entity too large: limit is \d+$/,
+  /^Apply failed with \d+ conflicts?:(?:[ \n]conflicts? with "(?:[^"\\]|\\.)*"(?: with subresource "\w+")?(?: using [\w./]+)?(?: at [\dTZ:-]+)?:(?:(?: |\n- )\.(?:[^\s:]|a UID)+)+)+$/,
+  /^(?:Operation cannot be fulfilled on \S+ "[^"]*": )?(?:the object has been modified; please apply your changes to the latest version and try again|Precondition failed: UID in precondition: a UID, UID in object meta: (?:a UID)?|uid mismatch: the provided object specified uid a UID, and no existing object was found)$/,
   /^(?:404 page not found|Unauthorized|(?:Too many requests|The apiserver is shutting down), please try again later\.)$/,
   /^(?:(?:Timeout: )?request did not complete within (?:requested|the allotted) timeout(?: - context [a-z ]+)?|etcdserver: [\w:, ]+)$/,
 ];
@@ -328,10 +329,12 @@ const SHOWN_WHOLE = [
 const BEFORE_FIELDS = /^(?:failed to [\w ]+ \([^)]*\)|\S+ "[^"]*" is invalid)/;
 /** Beginnings after which the text is free, beside `DENIED`. */
 const BEFORE_VALUES =
-  /^(?:\S+ (?:"[^"]*" is forbidden|in version "[^"]*" cannot be handled as a \w+)|Operation cannot be fulfilled on \S+ "[^"]*"|Internal error occurred(?:: failed calling webhook "[^"]*")?)/;
+  /^(?:\S+(?: "[^"]*")? is forbidden: (?:User "(?:[^"\\]|\\.)*" cannot \w+ resource "[^"]*" in API group "[^"]*"(?: in the namespace "[^"]*"| at the cluster scope)?|cannot set blockOwnerDeletion (?:in this case because cannot find RESTMapping for APIVersion [\w./-]+ Kind \w+|if an ownerReference refers to a resource you can't set finalizers on))|\S+ (?:"[^"]*" is forbidden|in version "[^"]*" cannot be handled as a \w+)|Operation cannot be fulfilled on \S+ "[^"]*"|Internal error occurred(?:: failed calling webhook "[^"]*")?)/;
 /** Objections to fields, one right after the other until there is a value, which may read like the next. */
 const PROBLEM =
   /(?:: (?:errors:\n {2})?|\n {2})(\.[^\s:]+): (expected [\w ]+(?=, got)|field not declared in schema|duplicate entries\b)/gy;
+/** Objections, of those that are `IMMUTABLE`, that a Secret meets. */
+const IMMUTABLE_SECRET = /^field is immutable(?: when `immutable` is set)?$/;
 /** Type of an objection, before the value. @see `objectionOf` */
 const TYPE = /^(?:Duplicate|Invalid|Required|Unsupported) value|^(?:Forbidden|Not found|Too long|Too many)/;
 
@@ -339,11 +342,12 @@ const TYPE = /^(?:Duplicate|Invalid|Required|Unsupported) value|^(?:Forbidden|No
  * Returns the message of an answer about Secrets: names, paths and expected types; no values, and no UIDs, which key their checksums.
  * Of a text that isn't known there is the status code alone.
  */
-function withoutValues({ message = '', details }: ApiStatus, code: number): string {
-  if (SHOWN_WHOLE.some((pattern) => pattern.test(message))) return message.replace(UUID, 'a UID');
+function withoutValues({ message: text = '', details }: ApiStatus, code: number): string {
+  const message = text.replace(UUID, 'a UID');
+  if (SHOWN_WHOLE.some((pattern) => pattern.test(message))) return message;
   const causes = (details?.causes ?? []).flatMap((cause) => {
-    const { field, reason = '', message: text = '' } = cause;
-    const said = isImmutability(cause) ? objectionOf(cause) : TYPE.exec(text)?.[0];
+    const { field, reason = '', message: objection = '' } = cause;
+    const said = (IMMUTABLE_SECRET.exec(objectionOf(cause)) ?? TYPE.exec(objection))?.[0];
     return field !== undefined && reason.startsWith('FieldValue') ? [[field, said].join(': ')] : [];
   });
   const fields = BEFORE_FIELDS.exec(message)?.[0];
@@ -353,7 +357,9 @@ function withoutValues({ message = '', details }: ApiStatus, code: number): stri
   const known = fields === undefined ? '' : [...causes, ...problems].join(', ');
   const start = fields ?? (DENIED.exec(message) ?? BEFORE_VALUES.exec(message))?.[0] ?? String(code);
   const shown = `${start}${known && `: ${known}`}`.replace(UUID, 'a UID');
-  return `${shown} (the rest isn't shown, since it may hold values of the Secret)`;
+  return shown === message
+    ? shown
+    : `${shown} (the rest isn't shown, since it may hold values of the Secret)`;
 }
 
 function statusOf(body: unknown): ApiStatus {

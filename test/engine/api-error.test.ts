@@ -238,6 +238,13 @@ describe('classify', () => {
       `Secret "web" is invalid: data: field is immutable when \`immutable\` is set${REST}; delete the object, and it is created again`,
     ],
     [
+      failure(422, 'Invalid', 'Secret "web" is invalid', {
+        causes: [forbidden('data', 'spec is immutable after creation hunter2')],
+      }),
+      'ImmutableField',
+      `Secret "web" is invalid: data: Forbidden${REST}; delete the object, and it is created again`,
+    ],
+    [
       failure(400, 'BadRequest', 'Secret in version "v1" cannot be handled as a Secret: json: hunter2'),
       'Invalid',
       `Secret in version "v1" cannot be handled as a Secret${REST}`,
@@ -299,16 +306,32 @@ describe('classify', () => {
   });
 
   const OF = 'secrets "web" is forbidden:';
+  const UNFULFILLED = 'Operation cannot be fulfilled on secrets "web"';
+  const MODIFIED = 'please apply your changes to the latest version and try again';
+  const NONE_FOUND = 'no existing object was found';
   it.each([
-    [403, `${OF} User "system:node" cannot patch resource "secrets" in API group "": RBAC: no role`],
+    [403, `${OF} User "a" cannot patch resource "secrets" in API group "" in the namespace "shop"`],
+    [
+      403,
+      'secrets is forbidden: User "a" cannot list resource "secrets" in API group "" at the cluster scope',
+    ],
     [403, `${OF} unable to create new content in namespace shop because it is being terminated`],
     [403, `${OF} exceeded quota: a, requested: secrets=1, used: secrets=9, limited: secrets=9`],
+    [
+      403,
+      `${OF} exceeded quota: a.b, requested: count/secrets=1,secrets=1, used: count/secrets=1k,secrets=1k, limited: count/secrets=1k,secrets=1k`,
+    ],
     [404, 'secrets "web" not found'],
     [404, '404 page not found'],
     [409, 'secrets "web" already exists'],
-    [409, 'Operation cannot be fulfilled on secrets "web": the object has been modified; try again'],
+    [409, `${UNFULFILLED}: the object has been modified; ${MODIFIED}`],
+    [409, `${UNFULFILLED}: uid mismatch: the provided object specified uid a UID, and ${NONE_FOUND}`],
     [409, 'Apply failed with 1 conflict: conflict with "vault" using v1: .data.password'],
     [409, 'Apply failed with 2 conflicts: conflicts with "vault":\n- .data.a\n- .data.b'],
+    [
+      409,
+      'Apply failed with 2 conflicts: conflicts with "a" with subresource "status":\n- .data.a\nconflicts with "b" using v1 at 2026-01-02T03:04:05Z:\n- .metadata.ownerReferences[uid="a UID"].name',
+    ],
     [413, 'Request entity too large: limit is 3145728'],
     [429, 'Too many requests, please try again later.'],
     [500, 'etcdserver: request is too large'],
@@ -333,7 +356,23 @@ describe('classify', () => {
     [422, 'policy "map" denied request', `: hunter2 .hunter2: field not declared in schema`],
     [422, HOOK, ` .hunter2: field not declared in schema`],
     [403, OF.slice(0, -1), ': hunter2'],
-    [409, 'Operation cannot be fulfilled on secrets "web"', ': hunter2'],
+    [403, OF.slice(0, -1), ': exceeded quota: hunter2'],
+    [
+      403,
+      OF.slice(0, -1),
+      ': exceeded quota: a, requested: secrets=1, used: secrets=9, limited: secrets=9 hunter2',
+    ],
+    [403, OF.slice(0, -1), ': unable to create new content in namespace hunter2'],
+    [403, `${OF} User "a" cannot patch resource "secrets" in API group ""`, ': hunter2'],
+    [
+      403,
+      `${OF} cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on`,
+      ': hunter2',
+    ],
+    [409, UNFULFILLED, ': hunter2'],
+    [409, UNFULFILLED, `: the object has been modified; ${MODIFIED}: hunter2`],
+    [409, UNFULFILLED, ': Precondition failed: UID in precondition: hunter2, UID in object meta: '],
+    [409, UNFULFILLED, `: uid mismatch: the provided object specified uid hunter2, and ${NONE_FOUND}`],
   ])('shows of another answer about a Secret its beginning: %d %s', (status, start, rest) => {
     const body = { message: start + rest, details: { causes: CAUSES } };
     expect(new ApiError('Apply', { status, body }, true).said).toBe(start + REST);
@@ -342,6 +381,10 @@ describe('classify', () => {
   it.each([
     [502, '<html>hunter2</html>'],
     [503, 'failed calling webhook "no.example.com": hunter2'],
+    [409, 'the object has been modified: hunter2'],
+    [409, 'Apply failed with 1 conflict: hunter2'],
+    [409, 'Apply failed with 1 conflict: conflict with "vault" using v1: .data.password: hunter2'],
+    [409, 'Apply failed with 2 conflicts: conflicts with "vault":\n- .data.a\nhunter2'],
     [413, 'Request entity too large: hunter2'],
     [429, 'Too many hunter2'],
   ])('shows of an answer about a Secret that it does not know the code alone: %d %s', (status, message) => {
