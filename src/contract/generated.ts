@@ -108,7 +108,7 @@ export class KindGenerated {
       if (!kept || !object.metadata.name.endsWith(this.suffix)) return kept;
       const { type, data } = object as { readonly type?: unknown; readonly data?: SecretData };
       const keys = presentKeys(this.values, data);
-      const empty = keys.filter((key) => Object.hasOwn(this.values, key) && !data?.[key]);
+      const empty = keys.filter((key) => !data?.[key]);
       return {
         ...kept,
         ...{ keys, ...(empty.length > 0 && { empty }) },
@@ -196,9 +196,11 @@ export class KindGenerated {
 
 type SecretData = Readonly<Record<string, unknown>>;
 
-/** Returns the keys of a Secret that have a value, or an empty one that doesn't count as missing. */
+/** Returns those keys of a Secret that the kind has, and that have a value, or an empty one that doesn't count as missing. */
 export function presentKeys(values: GeneratedValues, data: SecretData = {}): string[] {
-  return Object.keys(data).filter((key) => data[key] || !values[key]?.emptyIsMissing);
+  return Object.keys(data).filter(
+    (key) => Object.hasOwn(values, key) && (data[key] || !values[key]?.emptyIsMissing),
+  );
 }
 
 /** Returns the rotation that a custom resource asks for, as its condition shows it. */

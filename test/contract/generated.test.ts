@@ -152,6 +152,13 @@ describe('generated values', () => {
     expect(planned(cr(), live('', { password: 'a', key: 'b', old: '' })).plan.error).toBeUndefined();
   });
 
+  it('are kept in mind by the names that the kind has, whatever else is in the Secret', () => {
+    const keep = generated.watch({ type: secretType, mapsTo: () => [] }).keep!;
+    expect(keep(live('', { password: 'a', other: 'b', constructor: 'c' }))).toMatchObject({
+      keys: ['password'],
+    });
+  });
+
   it('are made again where one is empty that counts as missing then', () => {
     const ofKind = new KindGenerated(WIDGET, { ...values, password: { emptyIsMissing: true } });
     const made = (data: object) => planned(cr(), live('', data), { generated: ofKind }).plan;
