@@ -54,12 +54,19 @@ const TRACKING = [
 ];
 const TRACKING_LABELS = ['kustomize.toolkit.fluxcd.io/name', 'helm.toolkit.fluxcd.io/name'];
 
-/** Returns the projection of a Job. There may be 50,000 of them, so nothing of the template is kept. */
-export function keepJob(job: AnyObject): KeptJob {
+/** Maximum number of labels of a Job that is judged. */
+const MAX_LABELS = 100;
+
+/**
+ * Returns the projection of a Job. There may be 50,000 of them, so nothing of the template is kept.
+ * @returns undefined for one with too many labels: it is left alone, since selectors may also name what is absent
+ */
+export function keepJob(job: AnyObject): KeptJob | undefined {
   const { ttlSecondsAfterFinished, managedBy = OWN_CONTROLLER } = (job.spec ?? {}) as Wire<
     Partial<NonNullable<V1Job['spec']>>
   >;
   const { name, namespace = '', uid = '', labels = {}, annotations = {} } = job.metadata;
+  if (Object.keys(labels).length > MAX_LABELS) return undefined;
   const controller = controllerOf(job);
   const finish = finishOf(job.status);
   const overrides = overridesOf(job);

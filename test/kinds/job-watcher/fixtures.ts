@@ -48,7 +48,7 @@ export function liveJob({
 }
 
 export function job(props: JobProps = {}): KeptJob {
-  return keepJob(liveJob(props));
+  return keepJob(liveJob(props)) as KeptJob;
 }
 
 export function completed(props: JobProps = {}): KeptJob {

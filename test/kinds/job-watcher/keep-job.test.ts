@@ -94,7 +94,15 @@ describe('what is kept of a Job', () => {
     [{ annotations: { 'helm.sh/hook': 'test' } }, true],
     [{ labels: { 'app.kubernetes.io/instance': 'a' }, annotations: { 'example.com/hook': 'a' } }, undefined],
   ])('%j: tracked %s', (metadata, tracked) => {
-    expect(keepJob(liveJob({ metadata })).tracked).toBe(tracked);
+    expect(keepJob(liveJob({ metadata }))?.tracked).toBe(tracked);
+  });
+
+  test.each([
+    [100, true],
+    [101, false],
+  ])('%i labels: kept %s', (count, isKept) => {
+    const labels = Object.fromEntries(Array.from({ length: count }, (_, n) => [`l${n}`, '']));
+    expect(keepJob(liveJob({ metadata: { labels } })) !== undefined).toBe(isKept);
   });
 
   test.each<[Record<string, string>, unknown]>([
@@ -114,6 +122,6 @@ describe('what is kept of a Job', () => {
     const entries = Object.entries(given).map(([key, value]) => [`batch.my.github.com/${key}`, value]);
     const metadata = { annotations: Object.fromEntries(entries) as Record<string, string> };
 
-    expect(keepJob(liveJob({ metadata })).overrides).toEqual(overrides);
+    expect(keepJob(liveJob({ metadata }))?.overrides).toEqual(overrides);
   });
 });
