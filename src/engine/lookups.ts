@@ -1,5 +1,6 @@
 import type { Found, Lookup, Query } from '../contract/controller.js';
-import { byName, canonicalJson, keyOf, splitKey } from '../contract/object.js';
+import type { AnyObject } from '../contract/object.js';
+import { byName, canonicalJson, isContainer, keyOf, splitKey } from '../contract/object.js';
 import type { Scope } from './api.js';
 import { sameButVersion, Store } from './cache.js';
 import type { Clock } from './clock.js';
@@ -8,8 +9,10 @@ import { TOO_LARGE } from './retry.js';
 
 /** Maximum number of objects that one query finds. */
 const MAX_OBJECTS = 1_000;
-/** Maximum size of what is looked up for the keys of one namespace, in characters of JSON; in memory it takes up to four times as much. */
+/** Maximum size of what is looked up for the keys of one tenant, as `sizeOf` counts; in memory it takes up to three times as much. */
 const MAX_SIZE = 16 * 1024 * 1024;
+/** Size of each value, beside its JSON. */
+const VALUE_SIZE = 32;
 /** The largest objects, as many as this, are no load for the memory. */
 const PAGE_OBJECTS = 50;
 
@@ -27,7 +30,7 @@ interface Watching {
   readonly store: Store;
   readonly reflector: Reflector;
   readonly end: AbortController;
-  /** Keys that ask for it, by their namespace. */
+  /** Keys that ask for it, by their tenant. */
   readonly keys: Map<string, Set<string>>;
   /** Sizes of what is kept, by key, and their sum. */
   readonly sizes: Map<string, number>;
@@ -44,7 +47,7 @@ export interface Finder {
  * for it.
  *
  * **Guarantees.** A query is answered by what a complete list and its watch have shown. Its keys are woken once it is known, and
- * by every change of what is kept. Nothing else is read, or kept in memory. What is kept is bounded, by the namespace of the keys
+ * by every change of what is kept. Nothing else is read, or kept in memory. What is kept is bounded, by the tenant of the keys
  * that ask: a query beyond it is given up for these, and asked again by a plan that comes a minute later.
  */
 export class Lookups {
@@ -52,9 +55,9 @@ export class Lookups {
   /** Queries of the latest plan of each key. */
   private readonly asked = new Map<string, Set<string>>();
   private readonly numbers = new Map<Lookup, number>();
-  /** Answers to queries that find too much, by namespace of keys and query. */
+  /** Answers to queries that find too much, by tenant of keys and query. */
   private readonly refused = new Map<string, { readonly found: Found; readonly until: number }>();
-  /** Size of all that is looked up, by namespace of keys. */
+  /** Size of all that is looked up, by tenant of keys. */
   private readonly sizes = new Map<string, number>();
 
   constructor(private readonly props: LookupsProps) {}
@@ -69,15 +72,15 @@ export class Lookups {
         const id = JSON.stringify([this.numberOf(lookup), scope.namespace, scope.name, scope.selector]);
         this.asked.set(key, asked.add(id));
         needed.add(id);
-        const namespace = namespaceOf(key);
-        const refused = this.refusal(namespace, id);
+        const tenant = tenantOf(key);
+        const refused = this.refusal(tenant, id);
         if (refused) return refused;
         const watching = this.watching.get(id) ?? this.open(id, lookup, scope);
-        const keys = watching.keys.get(namespace);
-        watching.keys.set(namespace, (keys ?? new Set()).add(key));
-        if (!keys) this.charge(namespace, watching.size);
+        const keys = watching.keys.get(tenant);
+        watching.keys.set(tenant, (keys ?? new Set()).add(key));
+        if (!keys) this.charge(tenant, watching.size);
         this.limit(id, watching);
-        return this.refusal(namespace, id) ?? answerOf(watching, scope);
+        return this.refusal(tenant, id) ?? answerOf(watching, scope);
       },
     });
     for (const id of asked) {
@@ -99,7 +102,7 @@ export class Lookups {
 
   stop(): void {
     for (const [id, watching] of this.watching)
-      for (const namespace of watching.keys.keys()) this.drop(id, watching, namespace);
+      for (const tenant of watching.keys.keys()) this.drop(id, watching, tenant);
     this.refused.clear();
   }
 
@@ -118,7 +121,7 @@ export class Lookups {
         // Those that come before the watch has ended.
         if (end.signal.aborted) return undefined;
         const kept = keep(object);
-        this.resize(watching, keyOf(object), canonicalJson(kept).length);
+        this.resize(watching, keyOf(object), sizeOf(kept));
         this.limit(id, watching);
         return this.watching.get(id) === watching ? kept : undefined;
       },
@@ -151,57 +154,65 @@ export class Lookups {
     const { sizes, keys } = watching;
     const change = size - (sizes.get(key) ?? 0);
     watching.size += change;
-    for (const namespace of keys.keys()) this.charge(namespace, change);
+    for (const tenant of keys.keys()) this.charge(tenant, change);
     if (size > 0) sizes.set(key, size);
     else sizes.delete(key);
   }
 
-  private charge(namespace: string, change: number): void {
-    const size = (this.sizes.get(namespace) ?? 0) + change;
-    if (size > 0) this.sizes.set(namespace, size);
-    else this.sizes.delete(namespace);
+  private charge(tenant: string, change: number): void {
+    const size = (this.sizes.get(tenant) ?? 0) + change;
+    if (size > 0) this.sizes.set(tenant, size);
+    else this.sizes.delete(tenant);
   }
 
-  /** Gives a query up for the namespaces that it finds too much for, by itself or with their other queries. */
+  /** Gives a query up for the tenants that it finds too much for, by itself or with their other queries. */
   private limit(id: string, watching: Watching): void {
     const isLong = watching.sizes.size > MAX_OBJECTS;
-    for (const [namespace, keys] of watching.keys) {
-      if (!isLong && (this.sizes.get(namespace) ?? 0) <= MAX_SIZE) continue;
-      const from = namespace ? `from the namespace ${namespace} ` : '';
+    for (const [tenant, keys] of watching.keys) {
+      if (!isLong && (this.sizes.get(tenant) ?? 0) <= MAX_SIZE) continue;
       const why = isLong
         ? `it has more than ${MAX_OBJECTS.toLocaleString('en')} objects`
-        : `all that is referred to ${from}has more than ${MAX_SIZE / 1024 / 1024} MiB`;
+        : `all that is referred to from ${tenant} has more than ${MAX_SIZE / 1024 / 1024} MiB`;
       const now = this.props.clock.monotonic();
       for (const [other, { until }] of this.refused) if (until <= now) this.refused.delete(other);
       const found = { why, isTooMuch: true };
-      this.refused.set(`${namespace} ${id}`, { found, until: now + TOO_LARGE.least });
-      this.drop(id, watching, namespace);
+      this.refused.set(`${tenant} ${id}`, { found, until: now + TOO_LARGE.least });
+      this.drop(id, watching, tenant);
       for (const key of keys) this.props.wake(key);
     }
   }
 
-  private refusal(namespace: string, id: string): Found | undefined {
-    const { found, until = 0 } = this.refused.get(`${namespace} ${id}`) ?? {};
+  private refusal(tenant: string, id: string): Found | undefined {
+    const { found, until = 0 } = this.refused.get(`${tenant} ${id}`) ?? {};
     return this.props.clock.monotonic() < until ? found : undefined;
   }
 
   private leave(id: string, key: string): void {
     const watching = this.watching.get(id);
-    const keys = watching?.keys.get(namespaceOf(key));
-    if (watching && keys?.delete(key) && keys.size === 0) this.drop(id, watching, namespaceOf(key));
+    const keys = watching?.keys.get(tenantOf(key));
+    if (watching && keys?.delete(key) && keys.size === 0) this.drop(id, watching, tenantOf(key));
   }
 
-  /** Ends the watch with the last namespace whose keys ask for it. */
-  private drop(id: string, watching: Watching, namespace: string): void {
-    if (watching.keys.delete(namespace)) this.charge(namespace, -watching.size);
+  /** Ends the watch with the last tenant whose keys ask for it. */
+  private drop(id: string, watching: Watching, tenant: string): void {
+    if (watching.keys.delete(tenant)) this.charge(tenant, -watching.size);
     if (watching.keys.size > 0) return;
     watching.end.abort();
     this.watching.delete(id);
   }
 }
 
-function namespaceOf(key: string): string {
-  return splitKey(key).namespace ?? '';
+/** Returns who shares the bounds with a key: all of its namespace, or itself alone where it has none. */
+function tenantOf(key: string): string {
+  const { namespace, name } = splitKey(key);
+  return namespace === undefined ? name : `the namespace ${namespace}`;
+}
+
+/** Returns the characters of an object as JSON, and more for each value: small ones take more memory than their text. */
+function sizeOf(object: AnyObject): number {
+  const values = (value: unknown): number =>
+    isContainer(value) ? Object.values(value).reduce<number>((sum, each) => sum + values(each), 1) : 1;
+  return canonicalJson(object).length + VALUE_SIZE * values(object);
 }
 
 /** Returns what a query asks the API server for. */

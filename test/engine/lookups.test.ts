@@ -50,6 +50,14 @@ it.each<[what: string, objects: readonly AnyObject[], why: RegExp]>([
     Array.from({ length: 40 }, (_, n) => large(`c${n}`, String(n), 0.9 * MIB)),
     /^all that is referred to from the namespace shop has more than 16 MiB$/,
   ],
+  [
+    'many small values',
+    ['a', 'b'].map((name, n) => ({
+      ...configMap(name, String(n)),
+      items: Array.from({ length: 300_000 }, () => ({})),
+    })),
+    /^all that is referred to from the namespace shop has more than 16 MiB$/,
+  ],
 ])('a query that finds %s is given up, and asked again after a minute', async (_, objects, why) => {
   const { transport, clock, woken, ask } = newLookups();
   await ask('shop/web', query);
@@ -104,6 +112,17 @@ it.each<[where: string, namespace: { readonly namespace?: string }]>([
   await ask('shop/a', { namespace: 'bank', name: 'd' });
   await ask('shop/d', { namespace: 'bank', name: 'd' });
   expect((await found(lookups, 'shop/e', { ...where, name: 'e' })).objects).toHaveLength(1);
+});
+
+it('what is referred to from one cluster-scoped custom resource takes no room from another', async () => {
+  const lookups = newLookups();
+  const where = { namespace: 'common' };
+  expect((await found(lookups, 'a', { ...where, name: 'a' })).objects).toHaveLength(1);
+  expect((await found(lookups, 'b', { ...where, name: 'b' })).objects).toHaveLength(1);
+  expect(await lookups.ask('a', { ...where, name: 'b' })).toEqual({
+    why: 'all that is referred to from a has more than 16 MiB',
+    isTooMuch: true,
+  });
 });
 
 /** Many MiB are parsed, which may take long on a busy machine. */
