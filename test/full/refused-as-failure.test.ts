@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -6,7 +7,7 @@ import { definitionType, resourceType } from '../../src/contract/resource.js';
 import { ApiError, classify, REFUSED_AS_FAILURE } from '../../src/engine/api-error.js';
 import { APPLY } from '../../src/engine/api.js';
 import { selfSignedCertificate } from '../../src/telemetry/certificate.js';
-import { collection, configMaps, deny, eventually, putStatus } from '../support/cluster.js';
+import { collection, configMaps, deny, eventually, putStatus, secrets } from '../support/cluster.js';
 import type { Answer, Manifest } from '../support/cluster.js';
 import { ownControlPlane } from '../support/test-clusters.js';
 
@@ -155,7 +156,7 @@ test.each([
     await putStatus(plane.cluster, place, { hard, used: { [what]: '0' } });
 
     await eventually(async () => {
-      const error = new ApiError('Apply', await applied(make()));
+      const error = new ApiError('Apply', await applied(make()), what === 'count/secrets');
       expect(classify(error, 'Apply')).toMatchObject({
         ...{ reason: 'QuotaExceeded', retry: 'backoff', retryAfterMilliseconds },
         message: expect.stringMatching(/ exceeded quota: refused, .*; ask for less, or /) as string,
@@ -187,6 +188,26 @@ test.each(['Invalid', 'Forbidden', 'RequestEntityTooLarge'])(
     expect(error.message).toContain('not this one');
   },
 );
+
+test('what is said of a Secret without its values is shown to the end', async () => {
+  const make = (metadata: Json = {}): Manifest =>
+    object('v1', 'Secret', { metadata, data: { a: 'YQ==', b: 'YQ==' } }, 'said');
+  const path = `${collection(secrets, namespace)}/said`;
+  const as = (fieldManager: string, body: Manifest): Promise<Answer> =>
+    plane.cluster.send('PATCH', path, { body, contentType: APPLY, query: { fieldManager } });
+  const change = (body: Manifest): Promise<Answer> => plane.cluster.send('PUT', path, { body });
+  const said = [await as('one', make({ uid: randomUUID() }))];
+  await applied(make());
+  await change(make({ labels }));
+  const data = { a: 'Yg==', b: 'Yg==' };
+  said.push(await as('one', { ...make(), data }), await change(make({ resourceVersion: '1' })));
+  said.push(await plane.cluster.send('GET', path, { impersonate: 'without-rights' }));
+  for (const { status, body } of said) {
+    const error = new ApiError('Apply', { status, body }, true);
+    expect([403, 409]).toContain(status);
+    expect(error.said).toBe(String(body.message).replace(/uid [-0-9a-f]{36}/, 'uid a UID'));
+  }
+});
 
 test('what fails for a conversion webhook may pass', async () => {
   const any = { 'x-kubernetes-preserve-unknown-fields': true };
