@@ -253,7 +253,7 @@ export function isDifference({ action, leaves }: ObjectPreview): boolean {
 
 /** Reasons that are due to the cluster or the credentials, and not to what was given. */
 const OF_CLUSTER: ReadonlySet<string> = new Set([
-  ...['Forbidden', 'QuotaExceeded', 'Unauthorized', 'Unreachable', 'ServerOverloaded'],
+  ...['Forbidden', 'Unauthorized', 'Unreachable', 'ServerOverloaded'],
   ...['KindNotServed', 'NotFound'],
   DRY_RUN_UNSUPPORTED,
 ]);

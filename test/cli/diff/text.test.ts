@@ -152,5 +152,9 @@ test('what the cluster refuses is reported apart from what differs', () => {
   const forbidden = previewOf('Service', 'failed', {
     error: new OperatorError({ reason: 'Forbidden', message: 'may not patch services' }),
   });
-  expect(refusals({ objects: [refused, forbidden, forbidden] })).toEqual(['may not patch services']);
+  const error = new OperatorError({ reason: 'QuotaExceeded', message: 'exceeded quota: small' });
+  const beyondQuota = previewOf('Service', 'failed', { error });
+  expect(refusals({ objects: [refused, forbidden, forbidden, beyondQuota] })).toEqual([
+    'may not patch services',
+  ]);
 });
