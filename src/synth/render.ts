@@ -385,25 +385,25 @@ function checkChildren(kind: RenderedKind, cr: CustomResource, objects: readonly
         'InvalidName',
         `${what}, whose name is "." or "..", or has "/" or "%", or whose namespace is none; let the CRD refuse it where it comes from the spec`,
       );
+    if (type.namespaced && kind.type.namespaced && child.metadata.namespace !== cr.metadata.namespace)
+      throw refusal(
+        'ForeignNamespace',
+        `${what}, which is in another namespace; children live in the namespace of their custom resource, leave it out`,
+      );
     // Preconditions: the creation with a UID, and each change with an old version, would be a conflict for ever.
-    const set = (['uid', 'resourceVersion'] as const).find((field) => field in child.metadata);
+    const set = (['uid', 'resourceVersion'] as const).find((field) => child.metadata[field]);
     if (set)
       throw refusal('RenderFailed', `${what} with metadata.${set}, which the API server sets; leave it out`);
     const other = controllerOf(child);
     if (other)
       throw refusal(
         'RenderFailed',
-        `${what} with ${other.kind} ${other.name} as its controller in metadata.ownerReferences, which is ${owner}; leave that out`,
+        `${what} with ${other.kind} ${other.name} as its controller in metadata.ownerReferences, where the operator adds ${owner}; leave that out`,
       );
     checkLengths(what, cr.metadata.name, child);
     const id = objectId(child);
     if (ids.has(id)) throw refusal('DuplicateChild', `${what} twice; give the objects different names`);
     ids.add(id);
-    if (type.namespaced && kind.type.namespaced && child.metadata.namespace !== cr.metadata.namespace)
-      throw refusal(
-        'ForeignNamespace',
-        `${what}, which is in another namespace; children live in the namespace of their custom resource, leave it out`,
-      );
     return child;
   });
 }

@@ -330,6 +330,14 @@ const REFUSALS: [what: string, build: Build, expected: string][] = [
     },
     'RenderFailed: Widget shop/web renders an object without apiVersion, kind or metadata.name',
   ],
+  [
+    'another namespace, with a controller there',
+    (scope) => {
+      const ownerReferences = [{ apiVersion: 'v1', kind: 'Node', name: 'n', uid: 'x', controller: true }];
+      configMap(scope, 'a', { metadata: { name: 'a', namespace: 'other', ownerReferences } });
+    },
+    'ForeignNamespace: ',
+  ],
   ...[{ uid: 'x' }, { resourceVersion: '1' }].map((given): (typeof REFUSALS)[number] => [
     `a metadata.${Object.keys(given)[0]}`,
     (scope) => configMap(scope, 'a', { metadata: { name: 'a', ...given } }),
@@ -342,7 +350,7 @@ const REFUSALS: [what: string, build: Build, expected: string][] = [
       const ownerReferences = [owner, { ...owner, controller: true }];
       configMap(scope, 'a', { metadata: { name: 'a', ownerReferences } });
     },
-    'RenderFailed: Widget shop/web renders ConfigMap shop/a with Node n as its controller in metadata.ownerReferences, which is Widget shop/web; leave that out',
+    'RenderFailed: Widget shop/web renders ConfigMap shop/a with Node n as its controller in metadata.ownerReferences, where the operator adds Widget shop/web; leave that out',
   ],
   [
     'a value that is no JSON',
@@ -464,6 +472,15 @@ test.each<[what: string, given: object, rendered: object]>([
     (rendered as AnyObject).stringData,
     (rendered as AnyObject).data,
   ]);
+});
+
+test('a UID and a version that are empty are none, as for the API server', () => {
+  const metadata = { name: 'a', uid: '', resourceVersion: '' };
+  const [made] = render(
+    kindThat((scope) => configMap(scope, 'a', { metadata })),
+    widget(),
+  );
+  expect(made?.metadata).toMatchObject(metadata);
 });
 
 test('an OperatorError of the construct comes through, from wherever it is thrown', () => {
