@@ -181,7 +181,7 @@ function nextSlowStart(pods: readonly KeptPod[], now: Date): Date | undefined {
   return Number.isFinite(first) && first > now.getTime() ? new Date(first) : undefined;
 }
 
-/** Until when each of them is taken to be on its way, in milliseconds. */
+/** Returns the times, in milliseconds, up to which each of the pods may still be starting. */
 function ends(pods: readonly KeptPod[]): number[] {
   return pods
     .flatMap(({ startingSince }) => startingSince ?? [])
@@ -292,7 +292,7 @@ function verdictOf(parent: RouteParent, { metadata, status }: AnyObject): Condit
 
 /**
  * Returns where the route leads in: the first full host name and the path. It begins with `http`, since whether a Gateway
- * has a certificate is its own matter, and one that has sends callers on to https as a rule. Nothing where only the
+ * has a certificate is its own matter, and one that has usually sends callers on to https. Nothing where only the
  * Gateway knows the host.
  */
 function routeUrl({ hostnames = [], path = '/' }: Route): string | undefined {
