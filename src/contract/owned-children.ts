@@ -606,7 +606,8 @@ function projection(keep: Keep, base: typeof keepStatus): Projection {
     if (more === undefined) return undefined;
     const kept = base(object);
     const metadata = { ...(more.metadata as object | undefined), ...kept.metadata };
-    return { ...more, ...kept, metadata };
+    const spec = { ...(more.spec as object | undefined), ...(kept.spec as object | undefined) };
+    return { ...more, ...kept, ...(kept.spec !== undefined && { spec }), metadata };
   };
   const projected = known.get(base) ?? combined;
   known.set(base, projected);

@@ -27,9 +27,9 @@ export function keepIdentity({ apiVersion, kind, metadata }: AnyObject): AnyObje
 }
 
 /**
- * The default projection, for objects that we write: identity, our annotations and the status; of StatefulSets and
- * ReplicaSets also how many pods there are to be. What else is kept of them comes beside that: without the annotations,
- * they would be applied with every reconcile.
+ * The default projection, for objects that we write: identity, our annotations and the status; of StatefulSets,
+ * ReplicaSets and DaemonSets also how many pods there are to be, and how they are updated. What else is kept of them
+ * comes beside that: without the annotations, they would be applied with every reconcile.
  */
 export function keepStatus(object: AnyObject): AnyObject {
   const { namespace, name, uid, resourceVersion, generation, ownerReferences, deletionTimestamp } =
@@ -78,9 +78,9 @@ function someOwners(owners: readonly OwnerReference[]): readonly OwnerReference[
   return [...owners.filter(isController), ...owners.filter((one) => !isController(one))].slice(0, MAX_OWNERS);
 }
 
-/** The status of these doesn't tell how many pods are wanted where none can be made. */
+/** The status of these doesn't show how many pods are wanted where none can be made, or which may be old. */
 function countedSpec(object: AnyObject): object | undefined {
-  if (!['StatefulSet.apps', 'ReplicaSet.apps'].includes(groupKind(object))) return undefined;
+  if (!/^(Stateful|Replica|Daemon)Set\.apps$/.test(groupKind(object))) return undefined;
   const { replicas, updateStrategy } = (object.spec ?? {}) as Readonly<Record<string, unknown>>;
   return {
     ...(replicas !== undefined && { replicas }),

@@ -80,7 +80,7 @@ export function childReadiness(child: AnyObject): Readiness {
   if (paused) return is('stalled', 'DeploymentPaused', `: ${paused}`);
   if (COUNTED.has(type)) {
     const counts = podCounts(type, child.spec ?? {}, status);
-    const missing = missingPods(counts);
+    const missing = missingPods(type, counts);
     return missing === undefined ? ready(availableText(counts)) : progressing(missing);
   }
   if (type === 'PersistentVolumeClaim' && phase !== 'Bound') return progressing(` is ${phase}`, 'NotBound');
@@ -172,21 +172,13 @@ interface PodCounts {
 }
 
 function podCounts(type: string, spec: WorkloadSpec, status: WorkloadStatus): PodCounts {
-  const { replicas: made = 0, updatedReplicas: updated = 0, availableReplicas: available = 0 } = status;
+  const { desiredNumberScheduled = 0, updatedNumberScheduled = 0, numberAvailable = 0 } = status;
+  const { replicas: made = desiredNumberScheduled, updatedReplicas: updated = updatedNumberScheduled } =
+    status;
+  const { availableReplicas: available = numberAvailable, unavailableReplicas: missing = 0 } = status;
   if (type === 'Deployment.apps') {
-    const { unavailableReplicas: missing = 0 } = status;
     const wanted = missing > 0 ? Math.max(made, available + missing) : made;
     return { wanted, made, newest: made, updated, available };
-  }
-  if (type === 'DaemonSet.apps') {
-    const { desiredNumberScheduled: wanted = 0, updatedNumberScheduled = 0, numberAvailable = 0 } = status;
-    return {
-      wanted,
-      made: wanted,
-      newest: wanted,
-      updated: updatedNumberScheduled,
-      available: numberAvailable,
-    };
   }
   const wanted = spec.replicas ?? made;
   const { type: strategy, rollingUpdate } = spec.updateStrategy ?? {};
@@ -197,9 +189,11 @@ function podCounts(type: string, spec: WorkloadSpec, status: WorkloadStatus): Po
 }
 
 /** Describes what a rollout still waits for, as `kubectl rollout status`; nothing when it is complete. */
-function missingPods(counts: PodCounts): string | undefined {
+function missingPods(type: string, counts: PodCounts): string | undefined {
   const { wanted, made, updated, available } = counts;
   const newest = Math.min(counts.newest, made);
+  // The pods of a Deployment may be more than its replicas, which aren't kept, by those of a surge.
+  if (updated < newest && type === 'Deployment.apps') return `: old pods still to go: ${made - updated}`;
   if (updated < newest) return `: ${updated} of ${newest} pods are updated`;
   if (made > wanted) return `: surplus pods still to go: ${made - wanted}`;
   return Math.min(made, available) < wanted ? availableText(counts) : undefined;

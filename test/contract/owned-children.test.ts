@@ -188,6 +188,16 @@ describe('OwnedChildren, watches', () => {
     expect(metadata).toMatchObject({ name: 'web', uid: 'd', labels: { kept: 'yes' } });
   });
 
+  it('keep of the spec of a child what its readiness needs, beside what the kind asks for', () => {
+    const set = { ...DEPLOYMENT, kind: 'DaemonSet' };
+    const spec = { template: 't', updateStrategy: { type: 'OnDelete' }, minReadySeconds: 1 };
+    const keep = () => ({ spec: { template: spec.template } });
+    const watch = watchOf('DaemonSet', { children: [{ ...set, keep }] });
+    expect(watch.keep!({ ...object(set, 'web'), spec })!.spec).toEqual({
+      ...{ template: 't', updateStrategy: { type: 'OnDelete' } },
+    });
+  });
+
   it('keep of related objects identity, labels and what the kind asks for, and map them by name', () => {
     const keep = ({ reason }: AnyObject) => (reason ? { reason } : undefined);
     const nameOf = ({ metadata }: AnyObject) => metadata.labels?.['demo.io/widget'];
