@@ -155,10 +155,11 @@ export function targetName({ defaultName = NO_TARGET }: Targets, className: stri
  * @param isOpen for this custom resource: the port of another one that has gone would be room beyond the bound of a namespace
  */
 export function beyondBounds(
-  { name, maxListeners, maxListenersPerNamespace }: Target,
+  target: Target,
   wanted: readonly StreamIngress[],
   isOpen: (cr: StreamIngress) => boolean,
 ): ReadonlyMap<StreamIngress, string> {
+  const { name, maxListeners, maxListenersPerNamespace } = target;
   const beyond = new Map<StreamIngress, string>();
   const taken = new Map<string, number>();
   let total = 0;
@@ -176,7 +177,8 @@ export function beyondBounds(
       continue;
     }
     taken.set(namespace, own + 1);
-    total++;
+    // At a Gateway, users can open some themselves: beyond the bound of their namespace these take no room of others.
+    if (own < maxListenersPerNamespace || isNginx(target)) total++;
   }
   return beyond;
 }

@@ -128,6 +128,21 @@ describe('a Gateway', () => {
       ]);
     });
 
+    test('and what its user has written beyond the bound of a namespace takes no room of others', () => {
+      const bounds = { maxListeners: 2, maxListenersPerNamespace: 1 };
+      const { statuses } = controllers({ policy: { targets: [{ ...policy.targets[0]!, ...bounds }] } });
+      const other = streamIngress({
+        name: 'c',
+        namespace: 'zoo',
+        listen: 9002,
+        minute: 2,
+        is_service: false,
+      });
+      const open = [...made(), ...made({ name: 'b', listen: 9001, minute: 1 })];
+      const { apply } = reconcile(statuses, [cr, second, other, ...upstream, ...open], 'edge');
+      expect(names(apply)).toContain('ListenerSet c');
+    });
+
     test.each<[string, Given]>([
       ['waits for its upstream', { upstream: { service: 'missing' } }],
       ['isn’t permitted', { upstream: { namespace: 'infra' } }],
