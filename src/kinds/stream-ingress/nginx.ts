@@ -88,14 +88,17 @@ function isOpen(entry: Entry, state: SharedState): boolean {
   return present !== undefined && present.ours && present.value.split(':')[0] === upstreamKey(entry.cr);
 }
 
+const REFUSED = 'TargetRefused';
+const TO_CLOSE = 'The port has yet to be closed';
+
 /** Reasons of an open port that doesn't work; its custom resource had it opened all the same. */
-const NOT_WORKING = ['TargetNotFound', 'TargetNotConfigured', 'LoadBalancerPortsError'];
+const NOT_WORKING = ['TargetNotFound', 'TargetNotConfigured', 'LoadBalancerPortsError', REFUSED];
 
 /** Reports whether it is open, and was opened for this custom resource: an entry doesn't say that, but the status does. */
 function isOwnOpen(entry: Entry, state: SharedState): boolean {
   const told = entry.cr.status?.conditions?.find(({ type }) => type === 'Programmed');
   const wasOpened = told !== undefined && (told.status !== 'False' || NOT_WORKING.includes(told.reason));
-  return wasOpened && isOpen(entry, state);
+  return wasOpened && !told.message.startsWith(TO_CLOSE) && isOpen(entry, state);
 }
 
 /** Returns why the target can't open a port for its holder. */
@@ -223,9 +226,6 @@ export function notClosed(
   const message = `${TO_CLOSE}: ${left.join(' and ')} ${left.length > 1 ? 'are' : 'is'} still there${alone}`;
   return condition('False', 'NotClosed', message);
 }
-
-const REFUSED = 'TargetRefused';
-const TO_CLOSE = 'The port has yet to be closed';
 
 /**
  * Returns the condition of a port that can't be opened or closed, since the API server has refused for good what concerns it of

@@ -118,7 +118,9 @@ describe('the shared objects', () => {
         listen: 9000 + index,
         minute: index % 60,
         is_service: false,
-        ...(index === 59 && { status: { conditions: [{ type: 'Programmed', status: 'True' }] } }),
+        ...(index === 59 && {
+          status: { conditions: [{ type: 'Programmed', status: 'True', message: '' }] },
+        }),
       }),
     );
     const younger = streamIngress({ name: 'other', listen: 9500, minute: 59 });
@@ -154,9 +156,10 @@ describe('the shared objects', () => {
     ['the loser of a port that another namespace leaves', 'False Pending', [9000]],
     ['one beyond the bound', 'False TooManyListeners', [9000]],
     ['one whose port has yet to be closed', 'False NotClosed', [9000]],
-    ['one whose port can’t be closed', 'False TargetRefused', [9000]],
+    ['one whose port can’t be closed', 'False TargetRefused The port has yet to be closed', [9000]],
     ['one that was open when the bound was lowered', 'True Programmed', [9000, 9001]],
     ['such a one whose upstream was edited', 'Unknown Pending', [9000, 9001]],
+    ['such a one whose edit was refused', 'False TargetRefused The port can’t be opened', [9000, 9001]],
     ['such a one while the Service isn’t there', 'False TargetNotFound', [9000, 9001]],
     ['such a one whose load balancer fails', 'False LoadBalancerPortsError', [9000, 9001]],
   ])('beyond a bound, %s (%s) leaves open %s', (_, told, ports) => {
@@ -167,10 +170,10 @@ describe('the shared objects', () => {
     const metadata = { annotations: { 'nginx-stream.jeffthecoder.xyz/allow-from': 'zoo' } };
     const db = object('Service', 'shop/db', { metadata });
     const asked = (name: string, listen: number, minute: number, programmed: string) => {
-      const [status, reason] = programmed.split(' ');
+      const [status, reason, ...message] = programmed.split(' ');
       return streamIngress({
         ...{ name, listen, minute, namespace: 'zoo', is_service: false, upstream: { namespace: 'shop' } },
-        status: { conditions: [{ type: 'Programmed', status, reason, message: '' }] },
+        status: { conditions: [{ type: 'Programmed', status, reason, message: message.join(' ') }] },
       });
     };
     const crs = [asked('old', 9001, 0, told), asked('young', 9000, 1, 'True Programmed')];
