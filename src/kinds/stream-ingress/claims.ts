@@ -151,15 +151,11 @@ export function resolve(cr: StreamIngress, known: Upstreams): Resolution {
 function isPermitted(
   { metadata: { namespace: own = '' }, spec: { upstream } }: StreamIngress,
   namespace: string,
-  { grants }: Upstreams,
+  { permitted }: Upstreams,
   service: KeptService | undefined,
 ): boolean {
   if (namespace === own) return true;
-  const hasOne = (names: readonly string[] = [], name: string): boolean =>
-    names.includes(name) || names.includes('*');
-  if (!grants) return hasOne(service?.allowFrom, own);
-  return grants.some(
-    ({ from, to, ...grant }) =>
-      grant.namespace === namespace && from.includes(own) && hasOne(to, upstream.service),
-  );
+  if (!permitted) return [own, '*'].some((name) => service?.allowFrom?.includes(`,${name},`));
+  const names = permitted(namespace, own);
+  return names.has(upstream.service) || names.has('*');
 }

@@ -56,7 +56,8 @@ export function watchesFor(type: ResourceType, targets: Targets) {
     keep: keepResource,
     mapsTo: (cr) => [targetName(targets, (cr as unknown as StreamIngress).spec.className)],
   };
-  const upstreams: Watch = { type: services, readOnly: true, keep: keepUpstream, mapsTo };
+  const reads = targets.crossNamespace === 'Annotation';
+  const upstreams: Watch = { type: services, readOnly: true, keep: keepUpstream(reads), mapsTo };
   return {
     crs,
     upstreams,
@@ -122,7 +123,24 @@ export interface Upstreams {
   /** The ports of a Service behind which an endpoint is ready, by `portId`. */
   readyPorts(key: string): ReadonlySet<string>;
   /** Undefined where annotations count instead. */
-  readonly grants: readonly Grant[] | undefined;
+  readonly permitted: Permitted | undefined;
+}
+
+/** Returns the Services of a namespace to which StreamIngresses of another one may lead; `*` is every one. */
+export type Permitted = (namespace: string, from: string) => ReadonlySet<string>;
+
+/** Reads each grant once for each namespace that asks, since there may be as many grants as custom resources. */
+export function permittedBy(grants: readonly Grant[]): Permitted {
+  const byNamespace = Map.groupBy(grants, ({ namespace }) => namespace);
+  const known = new Map<string, ReadonlySet<string>>();
+  return (namespace, own) => {
+    const key = `${own}/${namespace}`;
+    const found =
+      known.get(key) ??
+      new Set(byNamespace.get(namespace)?.flatMap(({ from, to }) => (from.includes(own) ? to : [])));
+    known.set(key, found);
+    return found;
+  };
 }
 
 const NO_PORTS: ReadonlySet<string> = new Set();
@@ -145,7 +163,8 @@ export function upstreamsIn(
   return {
     service: (key) => keptIn(reader, services, key) as KeptService | undefined,
     readyPorts: (key) => ready.get(key) ?? NO_PORTS,
-    grants: crossNamespace === 'ReferenceGrant' ? (keptFor(grants) as readonly Grant[]) : undefined,
+    permitted:
+      crossNamespace === 'ReferenceGrant' ? permittedBy(keptFor(grants) as readonly Grant[]) : undefined,
   };
 }
 
@@ -200,8 +219,8 @@ export interface KeptService {
   readonly ports: readonly KeptPort[];
   /** Set where the Service stands for a host name, and has no endpoints of its own. */
   readonly external?: true;
-  /** The namespaces of its annotation. */
-  readonly allowFrom?: readonly string[];
+  /** The namespaces of its annotation, each between commas: as one text, since any Service may name thousands. */
+  readonly allowFrom?: string;
 }
 
 type KeptPort = Pick<Wire<V1ServicePort>, 'name' | 'port'> & { readonly protocol: string };
@@ -212,14 +231,22 @@ type KeptPort = Pick<Wire<V1ServicePort>, 'name' | 'port'> & { readonly protocol
  */
 const ALLOW_FROM_ANNOTATION = `${GROUP}/allow-from`;
 
-const keepUpstream = keeping(serviceOf, keepIdentity);
+/** Characters of the annotation, beyond which it permits none. */
+const MAX_ALLOW_FROM = 20_000;
 
-function serviceOf({ metadata, spec: { type, ports = [] } = {} }: Live<V1Service>): KeptService {
-  const allowed = metadata.annotations?.[ALLOW_FROM_ANNOTATION];
+const keepUpstream = (readsAnnotation: boolean) =>
+  keeping((service: Live<V1Service>) => serviceOf(service, readsAnnotation), keepIdentity);
+
+function serviceOf(
+  { metadata, spec: { type, ports = [] } = {} }: Live<V1Service>,
+  readsAnnotation = true,
+): KeptService {
+  const allowed = readsAnnotation ? metadata.annotations?.[ALLOW_FROM_ANNOTATION] : undefined;
+  const names = (text: string): string[] => text.split(',').map((name) => name.trim());
   return {
     ports: ports.map(({ protocol = 'TCP', ...port }) => ({ ...given(port, 'name', 'port'), protocol })),
     ...(type === 'ExternalName' && { external: true }),
-    ...(allowed !== undefined && { allowFrom: allowed.split(',').map((name) => name.trim()) }),
+    ...(allowed && allowed.length <= MAX_ALLOW_FROM && { allowFrom: `,${names(allowed).join()},` }),
   };
 }
 

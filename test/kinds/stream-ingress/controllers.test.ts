@@ -3,6 +3,7 @@ import type { Change } from '../../../src/contract/change.js';
 import type { Plan } from '../../../src/contract/controller.js';
 import { OperatorError } from '../../../src/contract/error.js';
 import type { StreamIngressStatus } from '../../../src/kinds/stream-ingress/spec.js';
+import type { Kept } from '../../../src/kinds/stream-ingress/watched.js';
 import { object, streamIngress } from './builders.js';
 import { applied, conditions, controllers, nginxService, reconcile, tcpServices, upstream } from './world.js';
 
@@ -181,6 +182,19 @@ describe('the shared objects', () => {
     const { apply } = reconcile(controllers({ policy }).shared!, [...crs, db, nginxService(9000, 9001), map]);
     const data = apply.flatMap(({ object: { data: keys } }) => Object.keys(keys ?? {}));
     expect(data.map(Number)).toEqual(ports);
+  });
+
+  test.each([
+    ['the mode that doesn’t read it', undefined, 'zoo', false],
+    ['the mode that reads it', 'Annotation', 'zoo', true],
+    ['20,000 characters', 'Annotation', ','.repeat(20_000), true],
+    ['more of them', 'Annotation', ','.repeat(20_001), false],
+  ] as const)('in %s, keeps the annotation of a Service or not', (_, crossNamespace, text, isKept) => {
+    const { watches } = controllers(crossNamespace && { policy: { crossNamespace } }).statuses;
+    const annotations = { 'nginx-stream.jeffthecoder.xyz/allow-from': text };
+    const db = object('Service', 'shop/db', { metadata: { annotations } });
+    const every = watches.find(({ type, name }) => type.kind === 'Service' && name === undefined);
+    expect('allowFrom' in (every!.keep!(db) as Kept<object>).kept).toBe(isKept);
   });
 
   describe('in the light of what became of the steps before', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Grant, KeptService } from '../../../src/kinds/stream-ingress/watched.js';
+import { permittedBy, type Grant, type KeptService } from '../../../src/kinds/stream-ingress/watched.js';
 import { resolve } from '../../../src/kinds/stream-ingress/claims.js';
 import { streamIngress, type Given } from './builders.js';
 
@@ -23,7 +23,7 @@ function judge(given: Given, known: Known = {}) {
   return resolve(streamIngress(given), {
     service: (key) => services[key],
     readyPorts: () => new Set(ready),
-    grants: 'grants' in known ? known.grants : [],
+    permitted: 'grants' in known ? known.grants && permittedBy(known.grants) : permittedBy([]),
   });
 }
 
@@ -32,7 +32,7 @@ const services = { 'infra/db': db };
 const grant: Grant = { namespace: 'infra', from: ['shop'], to: ['db'] };
 const external = { 'shop/db': { ...db, external: true as const } };
 const allowing = (...allowFrom: string[]) => ({
-  services: { 'infra/db': { ...db, allowFrom } },
+  services: { 'infra/db': { ...db, allowFrom: `,${allowFrom.join()},` } },
   grants: undefined,
 });
 
@@ -79,6 +79,25 @@ test('names the port, and those that are there', () => {
   expect(judge({ upstream: { port: 1 } }).message).toBe(
     'Service shop/db has no port 1; its ports are sql, dns, dns-udp, udp-only',
   );
+});
+
+test('reads each grant once for all custom resources of a namespace', () => {
+  let reads = 0;
+  const grants = Array.from({ length: 100 }, () => ({
+    ...grant,
+    get from() {
+      reads++;
+      return ['other'];
+    },
+  }));
+  const known = {
+    service: () => undefined,
+    readyPorts: () => new Set<string>(),
+    permitted: permittedBy(grants),
+  };
+  for (let listen = 9000; listen < 9100; listen++)
+    expect(resolve(streamIngress({ listen, upstream }), known).reason).toBe('RefNotPermitted');
+  expect(reads).toBe(100);
 });
 
 test('says nothing of what isn’t permitted: whether there is such a Service, and which ports it has', () => {
