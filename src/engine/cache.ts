@@ -29,6 +29,7 @@ import {
   isHeld,
   isLegacy,
   managedFieldsOf,
+  MAX_KEPT_SEGMENTS,
   ownerKey,
   sharedWith,
   withWalkableFields,
@@ -240,7 +241,7 @@ export class Store {
     }
     this.put(
       before && hasDrifted(before, entry)
-        ? { ...entry, drifted: managedFieldsOf(withWalkableFields(object)) }
+        ? { ...entry, drifted: managedFieldsOf(withWalkableFields(object, MAX_KEPT_SEGMENTS)) }
         : entry,
       {},
     );

@@ -40,15 +40,18 @@ export function managedFieldsOf(object: AnyObject): readonly ManagedFieldsEntry[
 /** Maximum numbers of entries of an object, and of segments in them, that are walked: every writer may record anything. */
 const WALKED = { entries: 50, segments: 20_000 };
 
+/** Maximum number of segments of the entries that are kept with an object, to name who has changed it. */
+export const MAX_KEPT_SEGMENTS = 2_000;
+
 /** Maximum number of characters of a segment: names have 253, and keys are made of some. */
 const MAX_SEGMENT = 4_096;
 
 /**
- * Returns an object without the entries that aren't walked, since they are nested too deeply, or beyond the bounds of `WALKED`:
+ * Returns an object without the entries that aren't walked, since they are nested too deeply, or beyond the bounds:
  * for reading, never to be written. Where an entry of ours is among them, the object is applied with every reconcile.
  */
-export function withWalkableFields(object: AnyObject): AnyObject {
-  let left = WALKED.segments;
+export function withWalkableFields(object: AnyObject, segments = WALKED.segments): AnyObject {
+  let left = segments;
   const all = managedFieldsOf(object);
   const entries = all.slice(0, WALKED.entries).filter(({ fieldsV1 = {} }) => {
     const size = sizeOf(fieldsV1);
@@ -257,7 +260,7 @@ const UNKNOWN: Shape = new Shape();
  * anything.
  *
  * **Caveats.** Names in a map of objects are paths too, and there is no end of them; so no more is learned after 10,000
- * paths. What hasn't been learned by then costs one apply per object and intent after each start.
+ * paths, and from answers after 20,000. What hasn't been learned by then costs one apply per object and intent after each start.
  *
  * One instance serves one type of object.
  */
@@ -387,7 +390,7 @@ export class FieldPaths {
         learn(shape, 'struct', reading);
         inside = memberOf(live, value);
         reading.at.push(segment);
-        next = isLeaf(child) ? this.leaf(shape, value, inside, reading) : this.below(shape, value);
+        next = isLeaf(child) ? this.leaf(shape, value, inside, reading) : this.below(shape, value, reading);
       } else {
         const key: unknown = JSON.parse(value);
         const names = isContainer(key) ? Object.keys(key) : [];
@@ -401,7 +404,7 @@ export class FieldPaths {
         // A writer that patches an item doesn't own its key, and ours not the part that is a default.
         const isOwned = names.every((name) => `f:${name}` in child);
         reading.at.push(isOwned ? canonical : `k:${canonicalKey(Object.entries(key as object))}`);
-        next = this.below(shape, ITEM);
+        next = this.below(shape, ITEM, reading);
       }
       segments.push(canonical + this.recorded(child, next, inside, reading));
       reading.at.pop();
@@ -409,9 +412,11 @@ export class FieldPaths {
     return node(segments);
   }
 
-  private below(shape: Shape, name: string): Shape {
+  private below(shape: Shape, name: string, { of }: Reading): Shape {
     const known = shape.below.get(name);
-    if (known || shape === UNKNOWN || this.known >= SHAPES_LIMIT) return known ?? UNKNOWN;
+    // Others may fill the room for what is listed, and not that for the answers to our applies.
+    const limit = of === 'answer' ? 2 * SHAPES_LIMIT : SHAPES_LIMIT;
+    if (known || shape === UNKNOWN || this.known >= limit) return known ?? UNKNOWN;
     const made = new Shape();
     shape.below.set(name, made);
     this.known++;
@@ -425,7 +430,7 @@ export class FieldPaths {
     const isMarked = of === 'others' ? !isEmpty && isContainer(live) : isEmpty;
     if (isMarked && leaves.length < MAX_MARKS) leaves.push(`/${at.join('/')}`);
     if (!Array.isArray(live) && (isEmpty || !isContainer(live))) return UNKNOWN;
-    const next = this.below(shape, name);
+    const next = this.below(shape, name, reading);
     if (next.isWhole || reading.of === 'answer') learn(next, 'atomic', reading);
     return next;
   }

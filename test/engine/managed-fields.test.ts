@@ -245,6 +245,19 @@ describe('FieldPaths', () => {
     expect(expected).toBe(ownedDigest(paths, set));
   });
 
+  it('learns from the answer to an apply of ours what made-up fields of one object have left no room for', () => {
+    const paths = new FieldPaths();
+    const many = Object.fromEntries(Array.from({ length: 9_999 }, (_, n) => [`f:x${n}`, { 'f:x': {} }]));
+    const forged = anObject(DEPLOYMENT, 'forged', {
+      managedFields: [applied(MANAGER, recorded({ 'f:status': many }))],
+    });
+    const answer = live(DEPLOYMENT_FIELDS);
+    paths.owned(forged);
+    const owned = ownedDigest(paths, answer);
+    expect(paths.expected(deployment(), owned)).not.toBe(owned);
+    expect(paths.expectedAfter(answer, MANAGER, deployment(), owned)).toBe(owned);
+  });
+
   it('believes the answer to an apply of ours more than what stands on objects, whoever has forged it', () => {
     const paths = new FieldPaths();
     const forged = anObject(DEPLOYMENT, 'forged', {

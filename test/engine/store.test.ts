@@ -166,6 +166,20 @@ describe('Store, a record of field managers that a writer made up', () => {
     expect(store.get('shop/a')!.owned.get('a')!.length).toBeLessThan(1_000);
   });
 
+  it('is kept to name who changed an object, but for what is large', () => {
+    const { store } = newStore({ keep: keepStatus });
+    const others = applied('b', { 'f:data': { 'f:1': {} } });
+    const managedFields = [applied(MANAGER, { ...record, 'f:data': fields(2) })];
+    store.observed(configMap('a', '1', { annotations, managedFields }));
+    const changed = [
+      applied(MANAGER, { ...record, 'f:data': fields(1) }),
+      others,
+      applied('evil', { 'f:data': fields(10_000) }),
+    ];
+    store.observed(configMap('a', '2', { annotations, managedFields: changed }));
+    expect(store.get('shop/a')!.drifted).toEqual(changed.slice(0, 2));
+  });
+
   it('has its leftovers gone through for some entries, however many are like ours', () => {
     let walks = 0;
     const leftover = {
