@@ -207,9 +207,12 @@ export class Report {
    */
   private run(before: JobWatcherStatus, deletedBefore: number): Partial<JobWatcherStatus> {
     const { pass, done } = this;
+    const { watcher } = this.read;
     const { now } = this.context;
     const last = given(before, 'lastStarted', 'lastFinished', 'lastRun');
-    if (!pass) return last;
+    // When the next run with limits may come is known by the last alone.
+    const isHeld = !(watcher instanceof OperatorError) && now < this.opensAt(watcher);
+    if (!pass || (!done && isHeld)) return last;
     const reasons = [...pass.skipped].sort(([a], [b]) => (a < b ? -1 : 1));
     const counts: RunCounts = {
       namespaces: pass.namespaces.size,

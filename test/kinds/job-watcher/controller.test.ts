@@ -193,6 +193,23 @@ describe('limits', () => {
     expect(world.goTo(200)).toEqual(['job-6']);
   });
 
+  test('a status that says something else meanwhile brings the next run no nearer, also after a restart', () => {
+    world.setWatcher(throttled);
+    completeJobs(5);
+    world.now = 100;
+    expect(world.turn()).toHaveLength(2);
+    world.now = 105;
+    world.addJob({ name: 'new', ended: 'Complete', endedAt: 0 });
+    world.setWatcher({ completedTTL: '1h', jobNamePatterns: ['new'] }, { name: 'other' });
+    expect(world.turn()).toEqual([]);
+    expect(world.condition('Overlapping')).toBe('True SharedJobs');
+    world.restart();
+    expect(world.turn()).toEqual([]);
+    expect(world.goTo(114)).toEqual([]);
+    world.now = 115;
+    expect(world.turn()).toHaveLength(2);
+  });
+
   test('a changed spec is judged at once', () => {
     world.setWatcher(throttled);
     completeJobs(5);
