@@ -441,7 +441,7 @@ export class FieldPaths {
    */
   private intended(value: unknown, shape: Shape, marks: string, at: string[]): string | undefined {
     if (shape.isWhole) {
-      const isSure = shape.kind === 'atomic' || this.known >= SHAPES_LIMIT || !vanishes(value);
+      const isSure = shape.kind === 'atomic' || this.known >= 2 * SHAPES_LIMIT || !vanishes(value);
       const isMarked = (sort?: string): boolean => marks.includes(mark(`/${at.join('/')}`, sort));
       return isSure || isMarked() || isMarked(FILLED) ? LEAF : undefined;
     }

@@ -258,6 +258,16 @@ describe('FieldPaths', () => {
     expect(paths.expectedAfter(answer, MANAGER, deployment(), owned)).toBe(owned);
   });
 
+  it('knows after an answer that what was applied empty is merged, also where made-up fields have left no room', () => {
+    const paths = new FieldPaths();
+    const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, n) => [`f:x${n}`, { 'f:x': {} }]));
+    paths.owned(anObject(DEPLOYMENT, 'forged', { managedFields: [applied(MANAGER, recorded({ 'f:status': many }))] }));
+    const intent = deployment({ ...CONTAINER, volumeMounts: [] });
+    const answer = live(DEPLOYMENT_FIELDS);
+    const owned = ownedDigest(paths, answer);
+    expect(paths.expectedAfter(answer, MANAGER, intent, owned)).toBe(owned);
+  });
+
   it('believes the answer to an apply of ours more than what stands on objects, whoever has forged it', () => {
     const paths = new FieldPaths();
     const forged = anObject(DEPLOYMENT, 'forged', {
