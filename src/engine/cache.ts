@@ -29,7 +29,7 @@ import {
   isHeld,
   isLegacy,
   managedFieldsOf,
-  MAX_KEPT_SEGMENTS,
+  MAX_KEPT,
   ownerKey,
   sharedWith,
   withWalkableFields,
@@ -241,7 +241,7 @@ export class Store {
     }
     this.put(
       before && hasDrifted(before, entry)
-        ? { ...entry, drifted: managedFieldsOf(withWalkableFields(object, MAX_KEPT_SEGMENTS)) }
+        ? { ...entry, drifted: managedFieldsOf(withWalkableFields(object, MAX_KEPT)) }
         : entry,
       {},
     );

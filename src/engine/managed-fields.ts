@@ -40,8 +40,8 @@ export function managedFieldsOf(object: AnyObject): readonly ManagedFieldsEntry[
 /** Maximum numbers of entries of an object, and of segments in them, that are walked: every writer may record anything. */
 const WALKED = { entries: 50, segments: 20_000 };
 
-/** Maximum number of segments of the entries that are kept with an object, to name who has changed it. */
-export const MAX_KEPT_SEGMENTS = 2_000;
+/** Maximum number of characters of the entries that are kept with an object, to name who has changed it. */
+export const MAX_KEPT = 65_536;
 
 /** Maximum number of characters of a segment: names have 253, and keys are made of some. */
 const MAX_SEGMENT = 4_096;
@@ -50,13 +50,17 @@ const MAX_SEGMENT = 4_096;
  * Returns an object without the entries that aren't walked, since they are nested too deeply, or beyond the bounds:
  * for reading, never to be written. Where an entry of ours is among them, the object is applied with every reconcile.
  */
-export function withWalkableFields(object: AnyObject, segments = WALKED.segments): AnyObject {
-  let left = segments;
+export function withWalkableFields(object: AnyObject, characters = Infinity): AnyObject {
+  let left = WALKED.segments;
+  let room = characters;
   const all = managedFieldsOf(object);
   const entries = all.slice(0, WALKED.entries).filter(({ fieldsV1 = {} }) => {
     const size = sizeOf(fieldsV1);
-    if (size > left) return false;
+    // Spelled only once it is known not to be nested too deeply.
+    const length = size > left || room === Infinity ? 0 : JSON.stringify(fieldsV1).length;
+    if (size > left || length > room) return false;
     left -= size;
+    room -= length;
     return true;
   });
   if (entries.length === all.length) return object;

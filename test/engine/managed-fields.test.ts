@@ -261,7 +261,9 @@ describe('FieldPaths', () => {
   it('knows after an answer that what was applied empty is merged, also where made-up fields have left no room', () => {
     const paths = new FieldPaths();
     const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, n) => [`f:x${n}`, { 'f:x': {} }]));
-    paths.owned(anObject(DEPLOYMENT, 'forged', { managedFields: [applied(MANAGER, recorded({ 'f:status': many }))] }));
+    paths.owned(
+      anObject(DEPLOYMENT, 'forged', { managedFields: [applied(MANAGER, recorded({ 'f:status': many }))] }),
+    );
     const intent = deployment({ ...CONTAINER, volumeMounts: [] });
     const answer = live(DEPLOYMENT_FIELDS);
     const owned = ownedDigest(paths, answer);

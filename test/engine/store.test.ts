@@ -169,12 +169,16 @@ describe('Store, a record of field managers that a writer made up', () => {
   it('is kept to name who changed an object, but for what is large', () => {
     const { store } = newStore({ keep: keepStatus });
     const others = applied('b', { 'f:data': { 'f:1': {} } });
+    const long = Object.fromEntries(
+      Array.from({ length: 300 }, (_, n) => [`f:${n}${'x'.repeat(4_000)}`, {}]),
+    );
     const managedFields = [applied(MANAGER, { ...record, 'f:data': fields(2) })];
     store.observed(configMap('a', '1', { annotations, managedFields }));
     const changed = [
       applied(MANAGER, { ...record, 'f:data': fields(1) }),
       others,
       applied('evil', { 'f:data': fields(10_000) }),
+      applied('worse', { 'f:data': long }),
     ];
     store.observed(configMap('a', '2', { annotations, managedFields: changed }));
     expect(store.get('shop/a')!.drifted).toEqual(changed.slice(0, 2));
