@@ -29,7 +29,7 @@ export interface PlanContext {
 
 /** Work done for a watcher since its status was written. */
 interface Done {
-  /** Milliseconds since the epoch: when the first of these runs began, and when the last ended. */
+  /** Milliseconds since the epoch: when the first of these runs began, with limits the last, and when the last ended. */
   readonly startedAt: number;
   readonly finishedAt: number;
   /** UIDs of Jobs. */
@@ -158,7 +158,9 @@ export class Report {
     const uids = (jobs: readonly DueJob[]): string[] => jobs.map(({ job }) => job.metadata.uid);
     const gone = new Set([...done.deleted, ...uids(deleted)]);
     const stuck = [...done.failed, ...uids(failed)].filter((uid) => !gone.has(uid));
-    this.done = { startedAt: done.startedAt, finishedAt, deleted: gone, failed: new Set(stuck) };
+    const isLimited = [...deleted, ...failed].some(({ watcher }) => watcher.limits);
+    const startedAt = isLimited ? this.context.now : done.startedAt;
+    this.done = { startedAt, finishedAt, deleted: gone, failed: new Set(stuck) };
     this.offer = undefined;
   }
 

@@ -233,6 +233,19 @@ describe('limits', () => {
     world.now = 115;
     expect(world.turn()).toEqual(['job-2', 'job-3', 'job-4']);
   });
+
+  test('runs keep their distance where no status can be written', () => {
+    world.setWatcher(throttled);
+    completeJobs(7);
+    world.refuseStatus = true;
+    world.now = 100;
+    expect(world.turn()).toHaveLength(2);
+    world.now = 115;
+    expect(world.turn()).toHaveLength(2);
+    world.now = 116;
+    expect(world.turn()).toEqual([]);
+    expect(world.next).toEqual(time(130));
+  });
 });
 
 describe('loop breaker', () => {
