@@ -102,6 +102,9 @@ export async function carryOut(
   };
 }
 
+/** Maximum number of objects that one pass prunes; then it is another key's turn. */
+const MAX_DELETIONS = 100;
+
 async function changeObjects(
   plan: Plan,
   reader: StoreReader,
@@ -113,8 +116,13 @@ async function changeObjects(
   if (withheld) return withheld;
   const deleting = async (): Promise<Change[]> => {
     const changes: Change[] = [];
-    for (const { object } of plan.delete)
-      changes.push(await steps.run(refOf(object), async () => applier.prune(object, reader)));
+    let deleted = 0;
+    for (const { object } of plan.delete) {
+      const ref = refOf(object);
+      if (deleted >= MAX_DELETIONS) changes.push({ ref, action: 'skipped', skippedFor: 'paced' });
+      else changes.push(await steps.run(ref, async () => applier.prune(object, reader)));
+      if (changes.at(-1)?.action === 'deleted') deleted++;
+    }
     if (plan.sweep) changes.push(...(await sweeper.carryOut(plan.sweep, reader, steps, signal)));
     return changes;
   };
