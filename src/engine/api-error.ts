@@ -133,7 +133,7 @@ export class ApiError extends Error {
     return this.own.code === 404 && !this.kindNotServed;
   }
 
-  /** It is there already, or is another one, or of another version, than was named. */
+  /** Whether it is there already, or is another one, or of another version, than was named. */
   get conflict(): boolean {
     const { code, reason = 'Conflict' } = this.own;
     return code === 409 && (reason === 'Conflict' || this.alreadyExists);

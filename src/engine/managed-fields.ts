@@ -847,7 +847,7 @@ export function itemsBeside(live: AnyObject, intent: AnyObject): FieldPath[] {
   return besideIn(sets, intent);
 }
 
-/** Reports whether an object has a field that no other manager keeps by applying it: a default, or what a write has left. */
+/** Reports whether an object has a field of which every owner gives way: a default, or what a write has left. */
 export function isUnapplied(object: AnyObject, path: FieldPath): boolean {
   const owners = managedFieldsOf(object).filter(({ fieldsV1 = {} }) => touches(fieldsV1, path));
   return owners.every(givesWay) && fieldAt(object, path) !== undefined;

@@ -25,7 +25,7 @@ const REASON = /^[A-Z][A-Za-z]+$/;
 
 class Search {
   readonly found = new Map<string, Set<string>>();
-  /** By the name of the function. */
+  /** Calls by the name of the function. */
   private readonly calls: ReadonlyMap<string, readonly ts.CallExpression[]>;
   private readonly variables: readonly ts.VariableDeclaration[];
   /** Parameters that become reasons. */

@@ -4,7 +4,7 @@ import type { Cluster, Place } from '../../src/testing/cluster.js';
 import { installCrd } from '../../src/testing/account.js';
 import { sound } from '../scenarios/planted/sound.js';
 
-/** One that takes everything, and knows what is there. @param late number of looks before discovery has what is there */
+/** Cluster that takes everything, and knows what is there. @param late number of looks before discovery has what is there */
 function willing(late = 0) {
   const there = new Set<string>();
   const asked: string[] = [];

@@ -253,8 +253,7 @@ export function isDifference({ action, leaves }: ObjectPreview): boolean {
 
 /** Reasons that are due to the cluster or the credentials, and not to what was given. */
 const OF_CLUSTER: ReadonlySet<string> = new Set([
-  ...['Forbidden', 'Unauthorized', 'Unreachable', 'ServerOverloaded'],
-  ...['KindNotServed', 'NotFound'],
+  ...['Forbidden', 'Unauthorized', 'Unreachable', 'ServerOverloaded', 'KindNotServed', 'NotFound'],
   DRY_RUN_UNSUPPORTED,
 ]);
 

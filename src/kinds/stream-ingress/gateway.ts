@@ -121,7 +121,7 @@ interface ChildPlan {
   readonly delete: readonly DeleteStep[];
   /** The port is open, or is opened. */
   readonly open: boolean;
-  /** Why nothing can be rendered. */
+  /** Error of the rendering, where nothing can be rendered. */
   readonly error?: OperatorError;
 }
 

@@ -43,7 +43,7 @@ export interface Openings {
   readonly entries: readonly Entry[];
   /** The custom resources of the entries. */
   readonly open: ReadonlySet<StreamIngress>;
-  /** Those for which the target is in the way. The others that aren't among the entries wait for their upstream. */
+  /** Custom resources for which the target is in the way. The others that aren't among the entries wait for their upstream. */
   readonly obstacles: ReadonlyMap<StreamIngress, Programmed>;
 }
 
@@ -362,7 +362,7 @@ export function configMapsOf(
   });
 }
 
-/** So that the same entries always are the same text. */
+/** Order of the entries, which makes the same entries the same text. */
 function byPort(a: Entry, b: Entry): number {
   return a.listen - b.listen || (a.protocol < b.protocol ? -1 : 1);
 }
