@@ -31,6 +31,10 @@ if (!isInstalled(needs)) {
 }
 spawn(process.execPath, [...command, ...rest], { cwd: folder, stdio: 'inherit' }).once('exit', (code) => {
   process.exitCode = code ?? 1;
+  if (task === 'build' && code === 0)
+    process.stdout.write(
+      'The site is in dist/docs/. To read it, and see edits as you save: npm run docs -- dev\n',
+    );
 });
 
 /** Reports whether a package is there, in the version of the lock file. */

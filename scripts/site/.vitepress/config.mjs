@@ -17,12 +17,10 @@ const repository = GITHUB_REPOSITORY && `${GITHUB_SERVER_URL}/${GITHUB_REPOSITOR
 const sections = {
   Tutorials: ['docs/tutorial.md', 'docs/your-own-kind.md'],
   'Run apps': ['docs/built-in-kinds.md', 'docs/in-a-chart.md', 'docs/gitops.md', 'docs/troubleshooting.md'],
-  'Write a kind': [
-    ...['kinds', 'recipes', 'dev', 'testing', 'changing-a-crd', 'limits', 'coming-from'].map(
-      (name) => `docs/${name}.md`,
-    ),
-    ...below('examples'),
-  ],
+  'Write a kind': ['kinds', 'recipes', 'dev', 'testing', 'changing-a-crd', 'limits', 'coming-from'].map(
+    (name) => `docs/${name}.md`,
+  ),
+  Examples: below('examples'),
   Reference: ['docs/reference/cli.md', 'docs/reference/install.md', ...below('docs/reference')],
   Operate: [
     'docs/on-call.md',
