@@ -47,7 +47,8 @@ it('every option of every command is in the reference, in the section of its com
       .map((section) => [/^(?:`reconstruct (\w+).*|.*)$/m.exec(section)!, section] as const)
       .map(([[line, name = line], section]) => [name, section]),
   );
-  const shared = ['Options of the cluster', 'Options of kinds'].map((name) => sections.get(name)!).join('');
+  const ofAll = ['Options of the cluster', 'Options of files', 'Options of kinds'];
+  const shared = ofAll.map((name) => sections.get(name)!).join('');
   const visible = program().createHelp().visibleCommands(program());
   for (const command of visible.filter((each) => each.name() !== 'help')) {
     const own = command.name() === 'install' ? page('install.md') : sections.get(command.name())!;
