@@ -36,7 +36,7 @@ const pages: Readonly<Record<string, Page>> = {
     setUp: ['helm install reconstruct charts/reconstruct -n reconstruct-system --create-namespace'],
   },
   ...Object.fromEntries(
-    ['scheduled-task', 'port-rule', 'event-bus', 'tenant'].map((name) => [
+    ['composition', 'scheduled-task', 'port-rule', 'event-bus', 'tenant'].map((name) => [
       `examples/${name}/README.md`,
       {
         prepare: (folder: string) => asInRepository(folder, join(root, 'examples', name)),

@@ -5,9 +5,16 @@ import { Example, root } from '../examples/support/example.js';
 import { bundle } from '../support/operator.js';
 
 const examples = await Promise.all(
-  ['port-rule', 'event-bus', 'journal', 'public-address', 'scheduled-task', 'tenant', 'web-page'].map(
-    (name) => Example.load(name),
-  ),
+  [
+    'composition',
+    'port-rule',
+    'event-bus',
+    'journal',
+    'public-address',
+    'scheduled-task',
+    'tenant',
+    'web-page',
+  ].map((name) => Example.load(name)),
 );
 
 describe.each(examples.map((example) => [example.kind.name, example] as const))('%s', (_name, example) => {

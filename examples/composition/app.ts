@@ -1,0 +1,38 @@
+import { ApiObject } from 'cdk8s';
+import { selectorLabels } from 'cdk8s-reconstruct';
+import { Construct } from 'constructs';
+import { crd, type AppProps } from './crd.ts';
+
+/** A web application: keys from the vault, a PostgreSQL, and Pods as soon as both are ready. */
+export class App extends Construct {
+  constructor(scope: Construct, id: string, { metadata: { name }, spec }: AppProps) {
+    super(scope, id);
+    const child = (apiVersion: string, kind: string, spec: object) =>
+      new ApiObject(this, kind, { apiVersion, kind, metadata: { name }, spec });
+
+    const keys = child('external-secrets.io/v1', 'ExternalSecret', {
+      secretStoreRef: { kind: 'ClusterSecretStore', name: 'vault' },
+      target: { name: `${name}-keys` },
+      dataFrom: [{ extract: { key: spec.keys } }],
+    });
+    const database = child('postgresql.cnpg.io/v1', 'Cluster', {
+      instances: 3,
+      storage: { size: spec.storage },
+    });
+    const labels = selectorLabels(crd, name);
+    const url = { secretKeyRef: { name: `${name}-app`, key: 'uri' } }; // CloudNativePG makes it
+    const container = {
+      name: 'web',
+      image: spec.image,
+      imagePullPolicy: 'IfNotPresent',
+      env: [{ name: 'DATABASE_URL', valueFrom: url }],
+      envFrom: [{ secretRef: { name: `${name}-keys` } }],
+    };
+    const web = child('apps/v1', 'Deployment', {
+      replicas: spec.replicas,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers: [container] } },
+    });
+    web.addDependency(keys, database);
+  }
+}

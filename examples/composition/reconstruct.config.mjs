@@ -1,0 +1,3 @@
+import { app } from './kind.ts';
+
+export default { builtIn: false, kinds: [app] };
