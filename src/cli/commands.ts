@@ -493,6 +493,12 @@ export function installCommand(): Command {
         'apply',
       ),
     )
+    .addOption(
+      new Option(
+        '--argo-health',
+        "print Argo CD's health checks of the kinds instead, to patch argocd-cm",
+      ).conflicts(['apply', 'output', 'outputDir']),
+    )
     .option('--apply', 'apply them to the cluster, and remove what an earlier installation had')
     .addOption(new DryRunOption(', or leave out --apply to print what would be applied'))
     .option('--replace', 'with --apply: drop options in use that this command leaves out, such as a policy')

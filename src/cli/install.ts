@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { writeYaml } from '../contract/yaml.js';
 import {
   applyInstallation,
   availableMonitoring,
@@ -7,6 +8,7 @@ import {
   kindsForAnyCluster,
 } from '../install/apply.js';
 import type { InstallRequest } from '../install/apply.js';
+import { argoHealthPatch } from '../install/argo-health.js';
 import { helmChart } from '../install/chart.js';
 import { installManifests } from '../install/manifests.js';
 import { INSTALL_NAME } from '../install/names.js';
@@ -36,6 +38,7 @@ interface InstallOptions extends SharedOptions {
   readonly metricsSecure?: boolean;
   readonly metricsCertSecret?: string;
   readonly omitUserIds?: boolean;
+  readonly argoHealth?: boolean;
   readonly apply?: boolean;
   readonly replace?: boolean;
   readonly dryRun?: boolean;
@@ -50,6 +53,7 @@ export async function runInstall(options: InstallOptions, command: Command): Pro
   refuseContradictions(options, isGiven('namespace'));
   const { namespace, image, replicas, watchNamespace, policy: file, runbooks } = options;
   const kinds = await loadKinds(options);
+  if (options.argoHealth) return print(writeYaml(argoHealthPatch(kinds)));
   const text = file === undefined ? undefined : await readPolicy(file);
   const props: InstallProps = {
     ...{ namespace, image, replicas, kinds, flags: kindFlagValues(options) },

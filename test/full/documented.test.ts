@@ -30,11 +30,7 @@ const pages: Readonly<Record<string, Page>> = {
   'docs/reference/policy.md': { prepare: asCloned, setUp: [] },
   'docs/reference/jobwatcher.md': { prepare: asCloned, setUp: [] },
   'docs/reference/streamingress.md': { prepare: asCloned, setUp: [] },
-  'docs/reference/install.md': {
-    prepare: asCloned,
-    // There is no Helm on the path; test/full/helm.test.ts has one.
-    setUp: ['helm install reconstruct charts/reconstruct -n reconstruct-system --create-namespace'],
-  },
+  'docs/reference/install.md': { prepare: asCloned, setUp: [] },
   ...Object.fromEntries(
     ['composition', 'scheduled-task', 'port-rule', 'event-bus', 'tenant'].map((name) => [
       `examples/${name}/README.md`,
@@ -49,7 +45,7 @@ const pages: Readonly<Record<string, Page>> = {
     // There is neither Argo CD nor a container engine.
     setUp: [
       'docker build -f gitops/argocd/Dockerfile -t registry.example.com/reconstruct-plugin:0.1.0 .',
-      'kubectl -n argocd patch configmap argocd-cm --patch-file gitops/argocd/argocd-cm.yaml',
+      'kubectl -n argocd patch configmap argocd-cm --patch-file argo-health.yaml',
       'kubectl -n argocd create configmap reconstruct-plugin --from-file=gitops/argocd/plugin.yaml',
       'kubectl -n argocd patch deployment argocd-repo-server --patch-file gitops/argocd/repo-server-patch.yaml',
     ],

@@ -117,6 +117,7 @@ test.each([
   [['-o', 'json', '--output-dir', 'c'], /leave out -o json/],
   [['-o', 'dist'], /Allowed choices are yaml, json, helm/],
   [['--output-dir', 'c', '--apply'], /cannot be used with/],
+  [['--argo-health', '--output-dir', 'c'], /cannot be used with/],
   [['--dry-run'], /--dry-run needs --apply: add it/],
   [['--replace'], /--replace needs --apply: add it/],
   [['--jobwatcher-deletes-per-second', '0'], /is not a whole number from 1 to 1000/],

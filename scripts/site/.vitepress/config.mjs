@@ -16,7 +16,13 @@ const repository = GITHUB_REPOSITORY && `${GITHUB_SERVER_URL}/${GITHUB_REPOSITOR
 /** Pages in the order in which they are read; every other page of a folder follows by its name. */
 const sections = {
   Tutorials: ['docs/tutorial.md', 'docs/your-own-kind.md'],
-  'Run apps': ['docs/built-in-kinds.md', 'docs/in-a-chart.md', 'docs/gitops.md', 'docs/troubleshooting.md'],
+  'Run apps': [
+    'docs/built-in-kinds.md',
+    'docs/in-a-chart.md',
+    'docs/gitops.md',
+    'docs/ui.md',
+    'docs/troubleshooting.md',
+  ],
   'Write a kind': ['kinds', 'recipes', 'dev', 'testing', 'changing-a-crd', 'limits', 'coming-from'].map(
     (name) => `docs/${name}.md`,
   ),
