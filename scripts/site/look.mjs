@@ -1,5 +1,6 @@
 // Looks at the built site as a browser shows it: `npm run docs -- look [FOLDER]` writes pictures of every page, as wide as a desktop and
-// as a phone, to dist/look/ or the folder, and fails where a page is wider than its window.
+// as a phone, to dist/look/ or the folder, and fails where a page is wider than its window, or something in it is cut off and doesn't
+// show that it scrolls.
 import { createReadStream, existsSync, globSync, mkdirSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { extname, join, resolve } from 'node:path';
@@ -11,6 +12,12 @@ const site = join(root, 'dist/docs');
 const out = resolve(process.argv[2] ?? join(root, 'dist/look'));
 const widths = { desktop: 1280, phone: 390 };
 const types = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml' };
+/** Finds what is wider than its box without the shadows of the style, whose background scrolls along. */
+const CUT = `[...document.querySelectorAll('.vp-doc *')]
+  .filter((each) => each.clientWidth > 0 && each.scrollWidth > each.clientWidth + 1)
+  .filter((each) => getComputedStyle(each).overflowX !== 'visible')
+  .filter((each) => !getComputedStyle(each).backgroundAttachment.includes('local'))
+  .map((each) => each.tagName.toLowerCase() + ': ' + each.innerText.slice(0, 60))`;
 const paths = globSync('**/*.html', { cwd: site })
   .filter((path) => path !== '404.html')
   .sort();
@@ -46,6 +53,8 @@ try {
       });
       const wide = await page.evaluate('document.documentElement.scrollWidth');
       if (wide > width) problems.push(`${path}: ${wide} px wide on a ${name} of ${width} px`);
+      for (const cut of await page.evaluate(CUT))
+        problems.push(`${path}: cut off on a ${name}: ${JSON.stringify(cut)}`);
       await page.screenshot({
         path: join(out, `${path.replaceAll('/', '-').replace('.html', '')}.${name}.png`),
       });

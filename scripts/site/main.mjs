@@ -1,5 +1,5 @@
 // The documentation site. `npm run docs` builds it to dist/docs/, `npm run docs -- dev` serves it on loopback as it is edited, and
-// `npm run docs -- look` takes pictures of every page in a real browser, and fails where one is wider than its window.
+// `npm run docs -- look` takes pictures of every page in a real browser, and fails where one is wider than its window or cuts something off.
 // Its packages are its own, which no other command installs.
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';

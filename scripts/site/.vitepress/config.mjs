@@ -9,6 +9,9 @@ const pages = globSync(
   ['{README,CHANGELOG,CONTRIBUTING,SECURITY}.md', 'docs/**/*.md', 'bench/*.md', 'examples/**/*.md'],
   { cwd: root },
 );
+const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+const mark = readFileSync(join(import.meta.dirname, 'favicon.svg'));
+const logo = `data:image/svg+xml;base64,${mark.toString('base64')}`;
 const { GITHUB_SERVER_URL = 'https://github.com', GITHUB_REPOSITORY, GITHUB_REF_NAME = 'main' } = process.env;
 /** Where files that aren't pages are looked at. @default - nowhere, as long as the repository has no address */
 const repository = GITHUB_REPOSITORY && `${GITHUB_SERVER_URL}/${GITHUB_REPOSITORY}`;
@@ -81,6 +84,51 @@ function hrefOf(link, page) {
   return repository && `${repository}/blob/${GITHUB_REF_NAME}/${target}${hash}`;
 }
 
+/** Gives the front page what only a site has: a place to start. */
+function startOf(readme) {
+  const start = '[Start](docs/tutorial.md){.button .start} [Your own kind](docs/your-own-kind.md){.button}';
+  const text = readme.replace(/^# .+\n\n(?:.+\n)+/, (head) => `${head}\n${start}\n`);
+  if (text === readme) throw new Error('README.md begins with no title and paragraph');
+  return text;
+}
+
+/** Turns a picture that goes by the reader's system into two, of which the style shows the one of the mode that is chosen on the site. */
+function inBothModes(text) {
+  return text.replace(
+    /<picture>\s*<source [^>]*dark[^>]*srcset="([^"]+)"[^>]*>\s*<img ([^>]*)src="([^"]+)"([^>]*)>\s*<\/picture>/g,
+    (_, dark, before, light, after) =>
+      Object.entries({ light, dark })
+        .map(([mode, file]) => `<img class="only-${mode}" ${before}src="./${file}"${after}>`)
+        .join(''),
+  );
+}
+
+/** Lets long names break where their parts end. */
+function withBreaks(html) {
+  const broken = (word) => word.replaceAll(/(?<=\w)[._/,:=]+(?=\w)|(?<=[a-z])(?=[A-Z])/g, '$&<wbr>');
+  return html.replaceAll(/(?<=^|>)[^<]+/g, (text) => text.replaceAll(/\S{13,}/g, broken));
+}
+
+function forTheSite(markdown) {
+  for (const name of ['text', 'code_inline']) {
+    const rule = markdown.renderer.rules[name];
+    markdown.renderer.rules[name] = (...token) => withBreaks(rule(...token));
+  }
+  markdown.core.ruler.before('normalize', 'for-the-site', (state) => {
+    state.src = inBothModes(state.env.relativePath === 'index.md' ? startOf(state.src) : state.src);
+  });
+  linksBetweenPages(markdown);
+}
+
+/** Returns a page's first paragraph without its markup, as link previews and search engines show it. */
+function descriptionOf(page) {
+  const [, paragraph] = /^# .+\n+((?:[\w\x60*[].*\n)+)/m.exec(readFileSync(join(root, page), 'utf8')) ?? [];
+  return paragraph
+    ?.replaceAll(/\[([^[\]]+)\]\([^)]*\)|\*\*|`/g, '$1')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+}
+
 /** Turns links between files into links between pages. */
 function linksBetweenPages(markdown) {
   markdown.core.ruler.push('links-between-pages', ({ tokens, env }) => {
@@ -92,6 +140,12 @@ function linksBetweenPages(markdown) {
       else link.attrs = link.attrs.filter(([name]) => name !== 'href');
     }
   });
+}
+
+/** Weighs a page in the search. It runs in the browser, and can refer to nothing outside. */
+function boostDocument(path) {
+  if (/\/docs\/decisions\//.test(path)) return 0.001;
+  return /\/(?:docs\/runbooks\/|bench\/|CHANGELOG|CONTRIBUTING)/.test(path) ? 0.1 : 1;
 }
 
 /** Finds what pages are compiled to import: they lie outside of the folder that has the packages. */
@@ -130,14 +184,27 @@ export default defineConfig({
       .map((page) => [page, page.replace(/README\.md$/, 'index.md')]),
   ),
   cleanUrls: true,
+  head: [['link', { rel: 'icon', type: 'image/svg+xml', href: logo }]],
+  transformPageData: ({ filePath, frontmatter }) => ({
+    description: descriptionOf(filePath),
+    // A page without headings has no outline, and can use its room.
+    frontmatter: { ...frontmatter, aside: /^## /m.test(readFileSync(join(root, filePath), 'utf8')) },
+  }),
+  transformHead: ({ title, description }) => [
+    ['meta', { property: 'og:type', content: 'website' }],
+    ['meta', { property: 'og:title', content: title }],
+    ['meta', { property: 'og:description', content: description }],
+  ],
   vite: { plugins: [vueOfTheSite] },
-  markdown: { config: linksBetweenPages, anchor: { slugify: anchorOf }, languageAlias: { console: 'sh' } },
+  markdown: { config: forTheSite, anchor: { slugify: anchorOf }, languageAlias: { console: 'sh' } },
   themeConfig: {
-    search: { provider: 'local' },
+    logo,
+    search: { provider: 'local', options: { miniSearch: { searchOptions: { boostDocument } } } },
     outline: [2, 3],
     nav: [
       { text: 'Documentation', link: '/docs/' },
       { text: 'Commands', link: '/docs/reference/cli' },
+      { text: version, link: '/CHANGELOG' },
       ...(repository ? [{ text: 'Repository', link: repository }] : []),
     ],
     sidebar: Object.entries(sections).map(([text, items]) => ({
