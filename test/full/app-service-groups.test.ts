@@ -116,7 +116,7 @@ describe.each([
     await isServed(kosmos, name);
   });
 
-  test('created at once, one of each pair has all objects and the other none, until it goes', async () => {
+  test('of two created at once, one has all objects and the other none, until it goes', async () => {
     const names = Array.from({ length: 20 }, (_, index) => `pair-${index}`);
     await Promise.all(names.flatMap((name) => [kosmos.create(name, spec), example.create(name, otherSpec)]));
 

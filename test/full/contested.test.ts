@@ -155,7 +155,7 @@ const refused = [
 ];
 
 test.for(refused)(
-  'an edit that changes what cannot be changed, $what, keeps the object that works, and stalls with the reason',
+  'an edit that changes what cannot be changed keeps the object that works, and stalls with the reason: $what',
   async ({ name, edit, message, reason }) => {
     await bundles.create(name, { objects: [job(name, 'old')] });
     const uid = await eventually(() => uidOf(name));

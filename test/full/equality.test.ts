@@ -66,7 +66,7 @@ test.for([
     hold: (use: () => Promise<void>) => use(),
   },
 ])(
-  'for $what is what reconstruct synth writes for them',
+  'what a controller applies is what reconstruct synth writes: $what',
   { timeout: 600_000 },
   async ({ resources, hold }) => {
     const { namespace } = apps;

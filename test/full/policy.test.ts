@@ -83,7 +83,7 @@ test.each([
     { route: { hostnames: ['a.example.com'], parentRefs: [{ name: 'private', namespace: 'infra' }] } },
     'spec.route.parentRefs[0]: "infra/private" is not in the policy\'s gateways; give one of infra/public',
   ],
-])('a %s that a policy refuses is reported as synth reports it', async (name, more, message) => {
+])('what a policy refuses is reported as synth reports it: %s', async (name, more, message) => {
   const spec = { ...allowed, ...more };
   await apps.create(name, spec);
 

@@ -213,7 +213,7 @@ const walks = [appServiceWalk, streamIngressWalk, jobWatcherWalk].flatMap((walke
 ]);
 
 test.for(walks)(
-  '%s uses every right that is installed for it %s, and misses none',
+  'every right that is installed is used, and none is missing: %s, %s',
   async ([, , walked, namespaced]) => {
     await using walk = await Walk.start(walked, own.sandbox, namespaced);
     expect(walk.rights.length).toBeGreaterThan(10);

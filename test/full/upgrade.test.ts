@@ -80,7 +80,7 @@ async function workloads(): Promise<Map<string, Workload>> {
   );
 }
 
-test(`an upgrade from ${release.version} changes nothing that is applied, but what the changelog names`, () => {
+test(`an upgrade changes nothing that is applied, but what the changelog names: from ${release.version}`, () => {
   expect(release.customResources.length).toBeGreaterThan(10);
   expect(unannounced(changes, known)).toEqual([]);
   expect(unseen(changes, known), 'announced, but not so').toEqual([]);

@@ -68,7 +68,7 @@ const origins: readonly [what: string, make: (object: object, name: string) => P
 ];
 
 test.for(origins.map(([what, make], index) => ({ what, make, name: `adopted-${index}` })))(
-  'what $what has made is refused, then adopted: what it alone had set goes but for labels, and so does what is dropped of ours',
+  'what others have made is refused, then adopted; what they alone had set goes but for labels, and so does what is dropped of ours: $what',
   async ({ make, name }) => {
     const port = { containerPort: 80, protocol: 'TCP' };
     const container = { name: 'a', image: 'example.com/a:1' };
@@ -158,7 +158,7 @@ test.for(
 test.for([
   { what: 'kubectl apply', name: 'unnamed-kubectl' },
   { what: 'a program that updates', name: 'unnamed-program' },
-])('an unnamed port that $what has made goes with the adoption', async ({ what, name }) => {
+])('an unnamed port that others have made goes with the adoption: $what', async ({ what, name }) => {
   const made = service(name, [{ port: 8080, protocol: 'TCP', targetPort: 80 }]) as AnyObject;
   if (what === 'kubectl apply') await kubectl(made, 'apply', '-f', '-');
   else

@@ -203,7 +203,7 @@ describe('an object of the same name that belongs to another writer', () => {
   test.for([
     { kind: 'Deployment' as const, type: deployments },
     { kind: 'Service' as const, type: services },
-  ])('a $kind is refused and left alone, until it goes away', async ({ kind, type }) => {
+  ])('is refused and left alone, until it goes away: $kind', async ({ kind, type }) => {
     const name = `taken-${kind.toLowerCase()}`;
     const place = apps.childPlace(type, name);
     await cluster.create(type, foreign[kind](name));

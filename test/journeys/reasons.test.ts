@@ -108,14 +108,17 @@ describe('pods', () => {
       as: ['failing', 'Unschedulable'],
       says: 'no node takes the pod: Insufficient cpu',
     },
-  ] as const)('$name: $as', async ({ name, spec, as, says }) => {
-    await apps.create(name, spec);
+  ] as const)(
+    'that cannot start are reported with their reason: $name, $as',
+    async ({ name, spec, as, says }) => {
+      await apps.create(name, spec);
 
-    // A rollout goes on under one reason, and its message follows.
-    await eventually(async () => {
-      expect(await fares(apps, name, as)).toContain(says);
-    });
-  });
+      // A rollout goes on under one reason, and its message follows.
+      await eventually(async () => {
+        expect(await fares(apps, name, as)).toContain(says);
+      });
+    },
+  );
 
   test('in trouble are over with once the image is mended', async () => {
     await apps.create('mended', { size: 1, image: 'sandbox.invalid/no-image:1' });

@@ -9,7 +9,7 @@ const quietMilliseconds = 10_000;
 const collectable = { deadlineMilliseconds: 120_000, intervalMilliseconds: 250 };
 
 test.concurrent.for(['deployments', 'services', 'appservices'])(
-  'a custom resource that is deleted while a write to %s is under way stays deleted, and leaves nothing',
+  'a custom resource that is deleted while a write is under way stays deleted, and leaves nothing: %s',
   async (resource) => {
     await using scenario = await Scenario.start({ purpose: `in-flight-${resource}` });
     const { subject, cluster } = scenario;

@@ -15,7 +15,7 @@ const mistakes = [
 ];
 
 test.concurrent.for(mistakes)(
-  'a spec that the API server refuses with $status as $what stalls, is sent once, and heals when it is edited',
+  'a spec that the API server refuses stalls, is sent once, and heals when it is edited: $status, $what',
   async ({ what, status, object }) => {
     await using scenario = await Scenario.start({ purpose: `refused-${what}`, kind: await loadBundle() });
     const { subject } = scenario;

@@ -87,7 +87,7 @@ const halves: readonly (readonly [what: string, Half])[] = [
 ];
 
 test.concurrent.for(halves)(
-  'killed while %s: the next one does what is left, and nothing twice',
+  'after an operator is killed, the next one does what is left, and nothing twice: while %s',
   async ([, { held, change, left, after, writes }]) => {
     await using stage = await IngressStage.start('killed');
     await stage.applyKeys(foreign, 'helm');

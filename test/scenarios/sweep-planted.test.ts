@@ -117,7 +117,7 @@ const found: readonly Found[] = [
 
 const faulty = found.map(([fault, kind, check, message, spec]) => ({ fault, kind, check, message, spec }));
 
-test.each(faulty)('$fault is found', async ({ kind, check, message, spec }) => {
+test.each(faulty)('a planted fault is found: $fault', async ({ kind, check, message, spec }) => {
   const { apiVersion, kind: kindName } = kind.type;
   const given = spec ? [{ metadata: { name: 'sample' }, spec }] : plantedSamples;
   const samples = given.map((sample) => ({ ...sample, apiVersion, kind: kindName }));

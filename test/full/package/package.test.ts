@@ -382,7 +382,7 @@ async function ended(args: readonly string[], server = 'http://127.0.0.1:1', env
 
 describe('options', () => {
   test.each(Object.keys(ARGUMENTS))(
-    'every option of %s does what it says, or ends where there is no cluster',
+    'every option does what it says, or ends where there is no cluster: %s',
     async (name) => {
       const { options } = program().commands.find((each) => each.name() === name)!;
       // With the others dev starts a control plane; see test/full/dev.test.ts.
@@ -470,7 +470,7 @@ describe('a command ends with', () => {
     [2, 'is bad input', ['synth', 'none.yaml'], /^none\.yaml: can't be read: there is no such file/],
     [3, 'is no cluster', ['status', ...CLUSTER], /^The cluster at 127\.0\.0\.1:1 doesn't answer: /],
     [70, 'is a bug', ['synth', 'web.yaml'], /^Error: a bug\n +at /, { NODE_OPTIONS: `--import ${bug}` }],
-  ])('exit code %i %s', async (code, _, args, says, env) => {
+  ])('the exit code of the table: %i %s', async (code, _, args, says, env) => {
     const server = code === 1 ? await anyServer() : undefined;
     const told = await ended(args, server, env);
     expect(told, told.stderr).toMatchObject({ code, stderr: expect.stringMatching(says) as string });
