@@ -1,3 +1,6 @@
+// if: workload
+import { defineKind, podsOf } from 'cdk8s-reconstruct';
+// if: !workload
 import { defineKind } from 'cdk8s-reconstruct';
 import { Gizmo } from './construct.ts';
 import { crd } from './crd.ts';
@@ -34,4 +37,7 @@ export const kind = defineKind({
     // if: NetworkPolicy
     { apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy' },
   ],
+  // if: workload
+  // The conditions say why a Pod doesn't run.
+  related: [podsOf(crd)],
 });
