@@ -1,196 +1,219 @@
-// Records what an operator does on a real control plane, draws it as docs/recording.svg, and shows the last tree of
-// `reconstruct status` in the README: `npm run record`.
-import { spawn } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { hostname } from 'node:os';
+// Produces what the README shows, by real runs: `npm run record` draws the picture and writes the output below each command that
+// stands in a block of `text`; `npm run record -- --check` fails where it differs from what is there.
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { stripVTControlCharacters } from 'node:util';
+import { promisify, styleText } from 'node:util';
+import { textOf } from '../lib/cli/tree/text.js';
 import { eventually, withSandbox } from '../lib/testing/index.js';
+import { drawPicture } from './picture.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const command = join(root, 'lib/bundle/reconstruct.mjs');
-const sample = 'appservice-sample';
-const installed = ['install', '--apply', '--kinds', 'appservice'];
-const lease = ['--leader-elect', '--leader-election-namespace', 'reconstruct-system'];
-const ready = ['wait', '--for=condition=Ready', `appservices.kosmos.io/${sample}`, '--timeout=60s'];
+const reconstruct = [process.execPath, join(root, 'lib/bundle/reconstruct.mjs')];
+const readme = readFileSync(join(root, 'README.md'), 'utf8');
+/** The construct of the picture, which replaces that of a new project. */
+const construct = readFileSync(join(root, 'examples/guestbook/construct.ts'), 'utf8');
+/** Characters in a line of the picture, so that a phone shows it, and of an output. */
+const [PICTURE_COLUMNS, COLUMNS] = [50, 96];
 
-/** Steps: a comment, or a command and, unseen, what has to be so before the next one. */
-const steps = [
-  ['# An AppService becomes a Deployment and a Service.'],
-  ['cat examples/appservice-sample.yaml'],
-  ['kubectl apply -f examples/appservice-sample.yaml', kubectl(...ready)],
-  ['kubectl get appservices.kosmos.io,deployments,services,pods'],
-  ['# Another writer changes the Deployment: drift of the fields that the construct sets is corrected.'],
-  [`kubectl set image deployment/${sample} ${sample}=nginx:1.25`, kubectl('get', 'events'), /DriftCorrected/],
-  [`kubectl get deployment ${sample} -o jsonpath='{..image}{"\\n"}'`],
-  ['# An image that can’t be pulled: the status says so, and the Pods that work stay.'],
-  [
-    `kubectl patch appservices.kosmos.io ${sample} --type=merge -p '{"spec":{"image":"sandbox.invalid/no-image:1"}}'`,
-    kubectl('get', 'appservices.kosmos.io', sample, '-o', 'jsonpath={.status.conditions}'),
-    /ImagePullBackOff/,
-  ],
-  [`reconstruct status AppService/${sample}`],
+/** Guestbooks that the cluster has beside the sample, by namespace. */
+const guestbooks = { shop: ['reviews', 'wishes'], team: ['farewell'] };
+/** The next version of the construct. */
+const hardened = [
+  'containers: [container]',
+  'securityContext: { runAsNonRoot: true }, containers: [container]',
+];
+/** A status that is right only as long as Pods can run. */
+const alwaysOpen = [
+  '\n});',
+  "\n  status: () => ({ readiness: { phase: 'ready', reason: 'Open', message: 'Guests may write' } }),\n});",
 ];
 
-const columns = 110;
-const rows = 32;
-/** How long a command and its output are left on the screen before the next, in seconds. */
-const readingSeconds = (lines) => 1.5 + lines / 5;
+const folder = mkdtempSync(join(tmpdir(), 'reconstruct-record-'));
+try {
+  const files = await recorded();
+  if (process.argv.includes('--check')) check(files);
+  else for (const [file, text] of Object.entries(files)) writeFileSync(join(root, file), text);
+} finally {
+  rmSync(folder, { recursive: true });
+}
 
-await withSandbox({}, async ({ sandbox }) => {
-  const env = {
-    ...process.env,
-    ...{
-      KUBECONFIG: sandbox.adminKubeconfig,
-      COLUMNS: String(columns),
-      FORCE_COLOR: '1',
-      NO_COLOR: undefined,
-    },
-    PATH: [dirname(sandbox.kubectlPath), process.env.PATH].join(delimiter),
-  };
-  await output([process.execPath, command, ...installed], env);
-  // Nothing runs in the Pods of this control plane, so the operator runs here.
-  const run = ['run', '--kinds', 'appservice', ...lease];
-  const ports = ['--metrics-bind-address', '0', '--health-bind-address', '0'];
-  const operator = spawn(process.execPath, [command, ...run, ...ports], { cwd: root, env, stdio: 'ignore' });
-  try {
-    const recording = await recorded(env);
-    writeFileSync(join(root, 'docs/recording.svg'), drawing(recording));
-    showInReadme(treeOf(recording.lines));
-  } finally {
-    operator.kill();
+/** Returns the content of each file that is made, by its path. */
+async function recorded() {
+  const project = await initProject();
+  const { kind } = await import(join(project, 'src/guestbook/kind.ts'));
+  const { app } = await import(join(root, 'examples/composition/kind.ts'));
+  const files = await withSandbox({ kinds: [kind, app] }, async ({ sandbox, run }) => {
+    const env = {
+      ...{ KUBECONFIG: sandbox.adminKubeconfig, KUBECACHEDIR: join(folder, 'cache') },
+      PATH: [dirname(sandbox.kubectlPath), process.env.PATH].join(delimiter),
+    };
+    const typed = (words, options) => output(words, { cwd: project, env, ...options });
+    await run([kind]);
+    const picture = await recordedPicture(typed);
+    const outputs = { ...(await recordedDiff(project, typed)) };
+    const prerequisites = join(root, 'examples/composition/prerequisites');
+    await typed(['kubectl', 'apply', '--server-side', '-f', prerequisites]);
+    await typed(['kubectl', 'wait', '--for=condition=Established', '-f', prerequisites]);
+    await run([app]);
+    return { picture, outputs: { ...outputs, ...(await recordedApp(typed)) } };
+  });
+  const outputs = { ...files.outputs, ...(await recordedSweep(project)) };
+  return { 'README.md': withOutputs(outputs), ...files.picture };
+}
+
+/** Corrects drift of the sample, and draws its status. */
+async function recordedPicture(typed) {
+  await typed(['kubectl', 'apply', '-f', 'samples/guestbook.yaml']);
+  await allReady(typed, 'guestbooks');
+  const scale = ['kubectl', 'scale', 'deployment', 'hello', '--replicas=5'];
+  await typed(scale);
+  await until(typed, ['kubectl', 'get', 'events'], /DriftCorrected/);
+  await typed([
+    'kubectl',
+    'wait',
+    '--for=jsonpath={.status.replicas}=2',
+    'deployment/hello',
+    '--timeout=60s',
+  ]);
+  await allReady(typed, 'guestbooks');
+  const { resources } = JSON.parse(await typed([...reconstruct, 'status', 'guestbook/hello', '-o', 'json']));
+  // Of the events of Pods there are too many for a picture.
+  const isShown = ({ reason }) => reason === 'DriftCorrected';
+  const shown = resources.map((each) => ({ ...each, events: each.events.filter(isShown) }));
+  const options = { now: new Date(), paint: styleText, width: PICTURE_COLUMNS };
+  return drawPicture({
+    construct,
+    commands: [scale.join(' '), 'reconstruct status'],
+    output: textOf({ resources: shown, notes: [] }, options),
+    columns: PICTURE_COLUMNS,
+  });
+}
+
+/** Compares what is live with the next version. */
+async function recordedDiff(project, typed) {
+  const sample = readFileSync(join(project, 'samples/guestbook.yaml'), 'utf8');
+  for (const [namespace, names] of Object.entries(guestbooks)) {
+    await typed(['kubectl', 'create', 'namespace', namespace]);
+    const documents = names.map((name) => sample.replace('name: hello', `name: ${name}`));
+    writeFileSync(join(folder, 'more.yaml'), documents.join('\n---\n'));
+    await typed(['kubectl', 'apply', '-n', namespace, '-f', join(folder, 'more.yaml')]);
   }
-});
+  await allReady(typed, 'guestbooks');
+  edit(join(project, 'src/guestbook/construct.ts'), hardened);
+  const diff = await typed([...reconstruct, 'diff', '--all', '-A'], { codes: [1] });
+  return { 'npx reconstruct diff --all -A': diff };
+}
 
-/** Runs the steps. Returns the screen's lines, each with the second in which it appears, and the length of the whole. */
-async function recorded(env) {
-  const lines = [];
-  let seconds = 0;
-  const print = (...texts) => lines.push(...texts.map((text) => ({ text, seconds })));
-  for (const [typed, until, pattern] of steps) {
-    if (typed.startsWith('#')) {
-      print('', `\u001b[2m${typed}\u001b[0m`);
-      seconds += readingSeconds(1);
-      continue;
-    }
-    print(`\u001b[32m$\u001b[0m \u001b[1m${typed}\u001b[0m`);
-    const start = performance.now();
-    const text = await output(
-      ['sh', '-c', typed.replace(/^reconstruct/, `'${process.execPath}' '${command}'`)],
-      env,
-    );
-    seconds += Math.max(0.5, (performance.now() - start) / 1000);
-    const shown = text.trimEnd().split('\n');
-    print(...shown.flatMap(wrapped));
-    seconds += readingSeconds(shown.length);
-    if (until)
-      await eventually(
-        async () => {
-          const answer = await output(until, env);
-          if (pattern && !pattern.test(answer)) throw new Error(answer);
-        },
-        { deadlineMilliseconds: 60_000 },
+/** Has the vault refuse the keys of an App. */
+async function recordedApp(typed) {
+  const example = join(root, 'examples/composition');
+  const get = ['kubectl', 'get', 'apps'];
+  await typed(['kubectl', 'apply', '-f', join(example, 'sample.yaml')]);
+  await until(typed, get, /WaitingForDependency/);
+  const refused = join(example, 'others/keys-missing.yaml');
+  await typed(['kubectl', 'apply', '--server-side', '--subresource=status', '-f', refused]);
+  return { [get.join(' ')]: await until(typed, get, /SecretSyncedError/) };
+}
+
+/** Sweeps the kind with a wrong status. */
+async function recordedSweep(project) {
+  edit(join(project, 'src/guestbook/kind.ts'), alwaysOpen);
+  const checks = ['drift', 'kills', 'status'];
+  const sweep = [process.execPath, 'test/guestbook/sweep.ts', ...checks];
+  const report = await output(sweep, { cwd: project, env: {}, codes: [1] });
+  // Without the lines of progress, and of the failures that of the first sample.
+  const [, table, failures] = /^(Guestbook, seed [^]*?)(^status: [^]*)/m.exec(report);
+  const failure = failures.split('\n\n').find((text) => text.includes('nginx-unprivileged:1.29'));
+  return { [`npm run sweep -- ${checks.join(' ')}`]: `${table}${failure}\n...\n` };
+}
+
+async function allReady(typed, resource) {
+  await typed(['kubectl', 'wait', '--for=condition=Ready', resource, '--all', '-A', '--timeout=60s']);
+}
+
+/** Repeats a command until its output matches. @returns that output */
+function until(typed, words, pattern) {
+  return eventually(
+    async () => {
+      const text = await typed(words);
+      if (!pattern.test(text)) throw new Error(`${words.join(' ')} doesn't print ${pattern}:\n${text}`);
+      return text;
+    },
+    { deadlineMilliseconds: 60_000 },
+  );
+}
+
+/** Makes the project that the README has its reader make. */
+async function initProject() {
+  const options = { group: 'web.example.com', children: 'Deployment', package: '0.1.0' };
+  const flags = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
+  await output([...reconstruct, 'init', 'guestbook', ...flags], { cwd: folder, env: {} });
+  const project = join(folder, 'guestbook');
+  mkdirSync(join(project, 'node_modules'));
+  symlinkSync(root, join(project, 'node_modules/cdk8s-reconstruct'));
+  for (const name of ['cdk8s', 'constructs'])
+    symlinkSync(join(root, 'node_modules', name), join(project, 'node_modules', name));
+  writeFileSync(join(project, 'src/guestbook/construct.ts'), construct);
+  return project;
+}
+
+function edit(file, [before, after]) {
+  const text = readFileSync(file, 'utf8');
+  if (!text.includes(before)) throw new Error(`${file} doesn't contain ${before}`);
+  writeFileSync(file, text.replace(before, after));
+}
+
+/** Returns the README with each output below its command. */
+function withOutputs(outputs) {
+  const left = new Set(Object.keys(outputs));
+  const text = readme.replaceAll(/^(```text\n\$ (.*)\n)[^]*?(?=^```$)/gm, (block, start, typed) => {
+    left.delete(typed);
+    return typed in outputs ? `${start}${outputs[typed].trimEnd()}\n` : block;
+  });
+  if (left.size > 0)
+    throw new Error(`The README has no block of text that begins with $ ${[...left].join(' or $ ')}`);
+  return text;
+}
+
+/** Fails where a file differs in more than times and names that are new in each run. */
+function check(files) {
+  for (const [file, text] of Object.entries(files)) {
+    const known = comparable(readFileSync(join(root, file), 'utf8')).split('\n');
+    const found = comparable(text).split('\n');
+    const line = found.findIndex((each, index) => each !== known[index]);
+    if (line >= 0 || known.length !== found.length)
+      throw new Error(
+        `${file}, line ${line + 1}: ${found[line]} is what a run gives now, not ${known[line]}: "npm run record" writes it`,
       );
   }
-  return { lines, seconds: seconds + 3 };
 }
 
-/** Returns the tree that the last command has printed, without colours. */
-function treeOf(lines) {
-  const texts = lines.map(({ text }) => stripVTControlCharacters(text));
-  const tree = texts.slice(texts.findLastIndex((text) => text.startsWith('$ ')) + 1);
-  return tree
-    .slice(
-      0,
-      tree.findIndex((text) => text.trim() === 'Events'),
-    )
-    .join('\n');
-}
-
-function showInReadme(tree) {
-  const file = join(root, 'README.md');
-  const text = readFileSync(file, 'utf8');
-  writeFileSync(file, text.replace(/^```text\n[^]*?^```/m, `\`\`\`text\n${tree}\n\`\`\``));
-}
-
-function kubectl(...args) {
-  return ['kubectl', ...args];
+/** Replaces times, and what is chosen in each run: seeds, names, and the order of Pods that follows from theirs. */
+function comparable(text) {
+  return text
+    .replaceAll(/\b[\d.]+m?s\b|\b[\d.]+ s\b/g, 'TIME')
+    .replaceAll(/(-[0-9a-f]{8,10})-[a-z0-9]{5}\b/g, '$1-POD')
+    .replaceAll(/seed \d+/g, 'seed SEED')
+    .replaceAll(/sweep-\w+\/swept-\d+|swept-\d+/g, 'SWEPT')
+    .replaceAll(/ x="\d+"| textLength="\d+"/g, '')
+    .replaceAll(/ +/g, ' ');
 }
 
 /** Returns what a program prints. */
-async function output([program, ...args], env) {
-  const child = spawn(program, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] });
-  let text = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (text += chunk));
-  const code = await new Promise((resolve, reject) => child.once('error', reject).once('close', resolve));
-  if (code !== 0) throw new Error(`${[program, ...args].join(' ')} ended with ${code}:\n${text}`);
-  // The lease names the machine.
-  return text.replaceAll(`${hostname()}_`, 'laptop_');
-}
-
-/** Cuts a line as a terminal does. */
-function wrapped(line) {
-  if (stripVTControlCharacters(line).length <= columns) return [line];
-  const plain = stripVTControlCharacters(line);
-  return plain.match(new RegExp(`.{1,${columns}}`, 'g'));
-}
-
-/** Draws the screen. Lines come in from below, which takes one animation; without it, the last screen is seen. */
-function drawing({ lines, seconds }) {
-  const [width, height] = [8, 18];
-  const top = (count) => (rows - count) * height;
-  const moments = [...new Map(lines.map((line, index) => [line.seconds, index + 1]))];
-  const frames = moments.map(
-    ([at, count]) => `${percent(at / seconds)}{transform:translateY(${top(count)}px)}`,
-  );
-  const [w, h] = [columns * width + 32, rows * height + 32];
-  return `${[
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${w} ${h}" role="img">`,
-    '<title>An AppService is applied, its Deployment is changed by hand and corrected, an image can’t be pulled</title>',
-    '<style>',
-    'text{font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#d5dae3;white-space:pre}',
-    '.b{font-weight:bold;fill:#fff}.d{fill:#8a94a6}.r{fill:#ff7b72}.g{fill:#56d364}.y{fill:#e3b341}.c{fill:#76c7ff}',
-    `g{transform:translateY(${top(lines.length)}px);animation:run ${seconds.toFixed(1)}s step-end infinite}`,
-    `@keyframes run{0%{transform:translateY(${rows * height}px)}${frames.join('')}}`,
-    '@media (prefers-reduced-motion:reduce){g{animation:none}}',
-    '</style>',
-    `<rect width="${w}" height="${h}" rx="8" fill="#0f1520"/>`,
-    `<svg x="16" y="16" width="${w - 32}" height="${h - 32}"><g>`,
-    ...lines.map(({ text }, index) =>
-      spans(text)
-        .map(
-          ({ at, part, style }) =>
-            `<text x="${at * width}" y="${index * height + 13}" textLength="${part.length * width}"${style && ` class="${style}"`}>${escaped(part)}</text>`,
-        )
-        .join(''),
-    ),
-    '</g></svg>',
-    '</svg>',
-  ].join('\n')}\n`;
-}
-
-/** Parts of a line by their looks, each with its column. */
-function spans(text) {
-  const classes = { 1: 'b', 2: 'd', 31: 'r', 32: 'g', 33: 'y', 36: 'c', 90: 'd' };
-  const found = [];
-  let at = 0;
-  let style = '';
-  for (const [, codes, part] of text.matchAll(/(?:\u001b\[([\d;]*)m)|([^\u001b]+)/g)) {
-    if (part === undefined) style = classes[codes.split(';').at(-1)] ?? '';
-    else {
-      const start = part.length - part.trimStart().length;
-      if (part.trim()) found.push({ at: at + start, part: part.trim(), style });
-      at += part.length;
-    }
-  }
-  return found;
-}
-
-function percent(share) {
-  return `${(share * 100).toFixed(2)}%`;
-}
-
-function escaped(text) {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+async function output([program, ...args], { cwd, env, codes = [0] }) {
+  const options = {
+    cwd,
+    env: { ...process.env, COLUMNS: String(COLUMNS), NO_COLOR: '1', NODE_OPTIONS: '', ...env },
+  };
+  const {
+    code = 0,
+    stdout,
+    stderr,
+  } = await promisify(execFile)(program, args, options).catch((error) => error);
+  if (!codes.includes(code))
+    throw new Error(`${[program, ...args].join(' ')} ended with ${code}:\n${stdout}${stderr}`);
+  return stdout;
 }

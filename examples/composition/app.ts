@@ -19,20 +19,21 @@ export class App extends Construct {
       instances: 3,
       storage: { size: spec.storage },
     });
-    const labels = selectorLabels(crd, name);
-    const url = { secretKeyRef: { name: `${name}-app`, key: 'uri' } }; // CloudNativePG makes it
-    const container = {
-      name: 'web',
-      image: spec.image,
-      imagePullPolicy: 'IfNotPresent',
-      env: [{ name: 'DATABASE_URL', valueFrom: url }],
-      envFrom: [{ secretRef: { name: `${name}-keys` } }],
-    };
-    const web = child('apps/v1', 'Deployment', {
-      replicas: spec.replicas,
-      selector: { matchLabels: labels },
-      template: { metadata: { labels }, spec: { containers: [container] } },
-    });
+    const web = child('apps/v1', 'Deployment', deploymentOf(name, spec));
     web.addDependency(keys, database);
   }
+}
+
+function deploymentOf(name: string, { image, replicas }: AppProps['spec']): object {
+  const labels = selectorLabels(crd, name);
+  const url = { secretKeyRef: { name: `${name}-app`, key: 'uri' } }; // CloudNativePG makes it
+  const container = {
+    name: 'web',
+    image,
+    imagePullPolicy: 'IfNotPresent',
+    env: [{ name: 'DATABASE_URL', valueFrom: url }],
+    envFrom: [{ secretRef: { name: `${name}-keys` } }],
+  };
+  const template = { metadata: { labels }, spec: { containers: [container] } };
+  return { replicas, selector: { matchLabels: labels }, template };
 }

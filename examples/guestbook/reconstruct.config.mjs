@@ -1,0 +1,3 @@
+import { kind } from './kind.ts';
+
+export default { builtIn: false, kinds: [kind] };
