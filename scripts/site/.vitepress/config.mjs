@@ -109,6 +109,18 @@ function withBreaks(html) {
   return html.replaceAll(/(?<=^|>)[^<]+/g, (text) => text.replaceAll(/\S{13,}/g, broken));
 }
 
+/** Says how far a line of code is indented, for the style to indent what is left of it further. */
+const indentation = {
+  line(line) {
+    const [indent] = /^ */.exec(textOf(line));
+    line.properties.style = `--indent: ${indent.length}ch`;
+  },
+};
+
+function textOf({ value = '', children = [] }) {
+  return value + children.map(textOf).join('');
+}
+
 function forTheSite(markdown) {
   for (const name of ['text', 'code_inline']) {
     const rule = markdown.renderer.rules[name];
@@ -196,7 +208,12 @@ export default defineConfig({
     ['meta', { property: 'og:description', content: description }],
   ],
   vite: { plugins: [vueOfTheSite] },
-  markdown: { config: forTheSite, anchor: { slugify: anchorOf }, languageAlias: { console: 'sh' } },
+  markdown: {
+    config: forTheSite,
+    anchor: { slugify: anchorOf },
+    languageAlias: { console: 'sh' },
+    codeTransformers: [indentation],
+  },
   themeConfig: {
     logo,
     search: { provider: 'local', options: { miniSearch: { searchOptions: { boostDocument } } } },
