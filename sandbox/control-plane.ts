@@ -20,7 +20,7 @@ import { addNodes, addVolumes, type ApiAccess, callApi } from './nodes.js';
 import { choosePorts } from './ports.js';
 import { ManagedProcess, type ProcessIdentity } from './process.js';
 import { type Program, programNames } from './go.js';
-import { type Log, logToStderr } from './progress.js';
+import { formatDuration, type Log, logToStderr, showProgress } from './progress.js';
 import { findPrograms } from './programs.js';
 import { adminUser, kubeconfigFor, makeUsers, ownUsers, type User } from './users.js';
 import { waitFor } from './wait.js';
@@ -295,6 +295,9 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     const handle = makeHandle(layout, [adminUser, ...(options.users ?? [])], programs.kubectl);
     const props = { layout, users, programs, apiOnly, auditLog, apiServerArguments, watchdog, log };
     const controlPlane = new ControlPlane(props, handle);
+    const started = Date.now();
+    const status = (): string => `  starting the control plane: ${formatDuration(Date.now() - started)}`;
+    const progress = showProgress(status, log);
     try {
       await controlPlane.start();
       return Object.assign(controlPlane, openSandbox(handle));
@@ -302,6 +305,8 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
       await controlPlane.stop();
       const isPortLoss = error instanceof Error && error.message.includes('address already in use');
       if (attempt === attempts || !isPortLoss) throw error;
+    } finally {
+      progress.stop();
     }
   }
 }

@@ -49,15 +49,18 @@ export class Downloads implements AsyncDisposable {
     }
   }
 
-  /** State of all transfers, e.g. `120 of 451 MB, 8 s left`. */
+  /** State of all transfers, e.g. `26 %, 8 s left (120 of 451 MB)`. */
   get progress(): string {
     const sum = (of: (file: { before: number; done: number; total: number }) => number): number =>
       [...this.#files.values()].reduce((bytes, file) => bytes + of(file), 0);
     const [done, total] = [sum((file) => file.done), sum((file) => file.total)];
     const perMillisecond = (done - sum((file) => file.before)) / (performance.now() - this.#started);
     const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0);
-    const left = perMillisecond > 0 ? formatDuration((total - done) / perMillisecond) : 'unknown time';
-    return `${megabytes(done)} of ${megabytes(total)} MB, ${left} left`;
+    if (total === 0) return 'waiting for an answer';
+    const left =
+      perMillisecond > 0 ? formatDuration(Math.max(0, total - done) / perMillisecond) : 'unknown time';
+    const percent = Math.min(99, Math.floor((100 * done) / total));
+    return `${percent} %, ${left} left (${megabytes(done)} of ${megabytes(total)} MB)`;
   }
 
   /** @throws Error that names the address and what is wrong */
@@ -219,7 +222,7 @@ export async function downloadReleases(
   await mkdir(partial, { recursive: true });
   log(`Downloading ${releases.map(({ program }) => program).join(', ')}, once, to ${cache}.`);
   const started = Date.now();
-  const progress = showProgress(() => `  downloading: ${downloads.progress}`, log);
+  const progress = showProgress(() => `  downloading the control plane: ${downloads.progress}`, log);
   const attempts = await Promise.allSettled(
     releases.map((release) => downloadRelease(release, downloads, { cache, partial })),
   );

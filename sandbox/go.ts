@@ -1,17 +1,19 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { totalmem } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setImmediate } from 'node:timers/promises';
 import { inflateRawSync } from 'node:zlib';
 import { programEnded } from '#telemetry/program.js';
 import { Downloads } from './download.js';
+import { BuildEstimate } from './estimate.js';
 import { waitForLock } from './lock.js';
 import { cacheFolder } from './paths.js';
 import { formatDuration, type Log, showProgress } from './progress.js';
-import { killGroup, type Watchdog } from './watchdog.js';
+import { killGroup, onInterrupt, type Watchdog } from './watchdog.js';
 
 /** Go packages of the programs of a control plane, by file name. Any other program is the root package of its module. */
 const packages = {
@@ -156,11 +158,15 @@ async function installToolchain(root: string, env: NodeJS.ProcessEnv, log: Log):
   const [zip, unpacked] = [`${root}.zip`, `${root}.unpacked`];
   await downloadFromProxy(`golang.org/toolchain/@v/${version}.zip`, zip, env, log);
   await rm(unpacked, { recursive: true, force: true });
+  const progress = showProgress(() => '  unpacking Go, for the build', log);
+  const takeBack = onInterrupt(() => {
+    rmSync(unpacked, { recursive: true, force: true });
+  });
   try {
     const content = await readFile(zip);
     let found: string;
     try {
-      found = unpack(content, `golang.org/toolchain@${version}/`, unpacked);
+      found = await unpack(content, `golang.org/toolchain@${version}/`, unpacked);
     } catch (cause) {
       if ((cause as NodeJS.ErrnoException).syscall !== undefined) throw cause;
       throw new Error(
@@ -172,6 +178,8 @@ async function installToolchain(root: string, env: NodeJS.ProcessEnv, log: Log):
       throw new Error(`${version} of golang.org/toolchain has the hash ${found} instead of ${sum}.`);
     await rename(unpacked, root);
   } finally {
+    progress.stop();
+    takeBack();
     for (const path of [zip, unpacked]) await rm(path, { recursive: true, force: true });
   }
 }
@@ -190,7 +198,7 @@ async function downloadFromProxy(
       ? []
       : [`GOPROXY=${list.includes('@') ? '...' : list} names no proxy to download from`];
   await using downloads = new Downloads(env);
-  const progress = showProgress(() => `  downloading Go: ${downloads.progress}`, log);
+  const progress = showProgress(() => `  downloading Go, for the build: ${downloads.progress}`, log);
   try {
     for (const proxy of proxies) {
       try {
@@ -211,7 +219,7 @@ async function downloadFromProxy(
  * @param prefix what the names in it begin with; it is left out
  * @returns the hash `h1:` of its files, as go.sum has it (golang.org/x/mod/sumdb/dirhash); nothing may be used before it is compared
  */
-function unpack(zip: Buffer, prefix: string, folder: string): string {
+async function unpack(zip: Buffer, prefix: string, folder: string): Promise<string> {
   const lines: string[] = [];
   const end = zip.lastIndexOf('PK\x05\x06', undefined, 'latin1');
   if (end < 0) throw new Error('no directory of files');
@@ -230,6 +238,7 @@ function unpack(zip: Buffer, prefix: string, folder: string): string {
     mkdirSync(dirname(path), { recursive: true });
     const isProgram = /^(bin|pkg\/tool)\//.test(name.slice(prefix.length));
     writeFileSync(path, content, { mode: isProgram ? 0o755 : 0o644 });
+    if (index % 100 === 0) await setImmediate(); // So that signals and the screen don't wait for thousands of files.
   }
   // By name, in bytes.
   lines.sort((a, b) => Buffer.compare(Buffer.from(a.slice(66)), Buffer.from(b.slice(66))));
@@ -283,14 +292,16 @@ async function runGoBuild(
   });
   if (build.pid !== undefined) watchdog.watch(build.pid);
   const seen = { downloads: 0, packages: 0, output: [] as string[] };
+  const estimate = new BuildEstimate();
   createInterface({ input: build.stderr }).on('line', (line) => {
     if (line.startsWith('go: downloading ')) seen.downloads++;
-    else if (isPackage(line)) seen.packages++;
+    else if (isPackage(line)) estimate.add(++seen.packages, Date.now());
     else seen.output.push(line);
   });
   const elapsed = (): string => formatDuration(Date.now() - started);
   const counts = (): string => `${seen.downloads} modules downloaded, ${seen.packages} packages compiled`;
-  const progress = showProgress(() => `  building for ${elapsed()}: ${counts()}`, log);
+  const status = (): string => estimate.describe(Date.now());
+  const progress = showProgress(() => `  building the control plane: ${status()} (${counts()})`, log);
   try {
     const { code, signal } = await programEnded(build, {
       ...{ what: 'go build', say: log, sayMilliseconds: 60_000 },

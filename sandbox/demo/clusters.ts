@@ -5,6 +5,7 @@ import { appService, rulesFor } from 'cdk8s-reconstruct';
 import { writeYaml } from '#contract/yaml.js';
 import { startSandbox, type AuditEntry, type Sandbox } from '../control-plane.js';
 import { repoFolder } from '../paths.js';
+import { heldLog, type Log } from '../progress.js';
 import type { ManagedProcess } from '../process.js';
 import { letRunOn, lockSandbox, readState, removeState } from '../state.js';
 import type { Watchdog } from '../watchdog.js';
@@ -245,18 +246,47 @@ const operatorUser = 'operator';
 /** The name that a sandbox gets which is kept. */
 const keptName = 'demo';
 
-/** Starts a sandbox for the demo; it ends with the demo unless it is to be kept. */
-export async function startSandboxCluster(stage: Stage): Promise<DemoCluster> {
-  const { show, options, cleanUp } = stage;
-  show.say(
-    'etcd, the API server, the controller manager and the scheduler start on 127.0.0.1: the real programs. Only ' +
-      'the two nodes are simulated: their pods become ready without a container being run. The first start ' +
-      'downloads the programs, or compiles them where they cannot be downloaded, which takes some minutes.',
-  );
+/** The sandbox of the demo, while it starts. */
+export interface StartingSandbox {
+  readonly began: number;
+  /** A rejection that nothing waits for yet is no unhandled one. */
+  readonly sandbox: Promise<Sandbox>;
+  readonly isStarting: () => boolean;
+  /** Writes what it has said until now. */
+  readonly releaseLog: () => void;
+}
+
+/** Begins to start a sandbox in the background; it ends with the demo unless it is to be kept. */
+export function beginSandbox(stage: Stage): StartingSandbox {
+  const began = Date.now();
+  const { log, release: releaseLog } = heldLog();
+  let isStarting = true;
+  const sandbox = startDemoSandbox(stage, log).finally(() => (isStarting = false));
+  sandbox.catch(() => undefined);
+  return { began, sandbox, isStarting: () => isStarting, releaseLog };
+}
+
+async function startDemoSandbox(stage: Stage, log: Log): Promise<Sandbox> {
+  const { options, cleanUp } = stage;
   const dataDir = options.keep ? await claimFolder(stage) : undefined;
-  const sandbox = await startSandbox({ users: [operatorUser], ...(dataDir !== undefined && { dataDir }) });
+  const users = [operatorUser];
+  const sandbox = await startSandbox({ users, log, ...(dataDir !== undefined && { dataDir }) });
   if (options.keep) cleanUp.add('keep the sandbox', () => letRunOn(sandbox));
   else cleanUp.add('stop the sandbox', () => sandbox.stop());
+  return sandbox;
+}
+
+/** Waits for the sandbox. */
+export async function startSandboxCluster(stage: Stage, starting: StartingSandbox): Promise<DemoCluster> {
+  const { show, options } = stage;
+  show.say(
+    'etcd, the API server, the controller manager and the scheduler start on 127.0.0.1: the real programs. Only ' +
+      'the two nodes are simulated: their pods become ready without a container being run. This began with the demo; ' +
+      'the first time, the programs are downloaded, or compiled where they cannot be downloaded, which takes some ' +
+      'minutes.',
+  );
+  starting.releaseLog();
+  const sandbox = await starting.sandbox;
   const kubectl = kubectlOf(sandbox, stage);
   show.say('From here on, kubectl runs as its administrator.');
   await kubectl.demonstrate('get', 'nodes');

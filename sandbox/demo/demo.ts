@@ -3,14 +3,12 @@ import { join } from 'node:path';
 import { readYaml, writeYaml } from '#contract/yaml.js';
 import { repoFolder } from '../paths.js';
 import { ManagedProcess } from '../process.js';
-import { reachContextCluster, startSandboxCluster } from './clusters.js';
-import type { DemoCluster, Sample, Stage } from './clusters.js';
+import { beginSandbox, reachContextCluster, startSandboxCluster } from './clusters.js';
+import type { DemoCluster, Sample, Stage, StartingSandbox } from './clusters.js';
 import { StepFailure, UnreachableError, until } from './observe.js';
+import { playOffline, sampleFile } from './offline.js';
 import { formatTime, readableLogLine, shellCommand } from './show.js';
 import { steps } from './steps.js';
-
-/** The tutorial's sample, in the repository. */
-const sampleFile = 'examples/appservice-sample.yaml';
 
 interface StepResult {
   readonly title: string;
@@ -34,12 +32,15 @@ export async function playDemo(stage: Stage): Promise<number> {
   const problems = await cleanUp.run();
   for (const problem of problems) show.missed(problem);
   if (!signal.aborted) demo.sayFarewell(code, Date.now() - started);
+  // A build may take minutes yet: it ends with this process.
+  if (demo.isSandboxStarting) process.exit(code);
   return problems.length > 0 && code === 0 ? 1 : code;
 }
 
 class Demo {
   readonly #results: StepResult[] = [];
   readonly #titles: readonly string[];
+  #sandbox: StartingSandbox | undefined;
   #cluster: DemoCluster | undefined;
   #controller: ManagedProcess | undefined;
 
@@ -57,8 +58,11 @@ class Demo {
   async play(): Promise<void> {
     const { stage } = this;
     const { context } = stage.options;
-    const cluster = await this.#step(() =>
-      context === undefined ? startSandboxCluster(stage) : reachContextCluster(stage, context),
+    const sandbox = (this.#sandbox = context === undefined ? beginSandbox(stage) : undefined);
+    await playOffline(stage);
+    const cluster = await this.#step(
+      () => (sandbox ? startSandboxCluster(stage, sandbox) : reachContextCluster(stage, context ?? '')),
+      sandbox?.began,
     );
     this.#cluster = cluster;
     await this.#step(() => cluster.install());
@@ -66,6 +70,10 @@ class Demo {
     const [sample, file] = await this.#chooseSample(cluster);
     const scene = { ...stage, cluster, controller, sample };
     for (const step of steps(file)) await this.#step(() => step.run(scene));
+  }
+
+  get isSandboxStarting(): boolean {
+    return this.#sandbox?.isStarting() ?? false;
   }
 
   /** Explains what went wrong. @returns the exit code */
@@ -111,10 +119,9 @@ class Demo {
       );
   }
 
-  async #step<T>(run: () => Promise<T>): Promise<T> {
+  async #step<T>(run: () => Promise<T>, started = Date.now()): Promise<T> {
     const number = this.#results.length;
     const title = this.#titles[number] ?? '';
-    const started = Date.now();
     let mark: StepResult['mark'] = '✗';
     this.stage.signal.throwIfAborted();
     this.stage.show.heading(`${number + 1}/${this.#titles.length}  ${title}`);

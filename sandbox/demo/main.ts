@@ -27,8 +27,8 @@ async function main(args: readonly string[]): Promise<number> {
   cleanUp.add('remove the demo’s files', () => rm(folder, { recursive: true, force: true }));
   show.heading('Reconstruct: one cdk8s construct, a Kubernetes operator');
   show.say(
-    'This demo runs the operator for the kind AppService, of which a Deployment and a Service are made, and shows what ' +
-      'it does when things change. Ctrl-C ends it and cleans up.',
+    'This demo shows the kind AppService, of which a Deployment and a Service are made: first what needs no cluster, then ' +
+      'its operator, and what that does when things change. Ctrl-C ends it and cleans up.',
   );
   const code = await playDemo({ options, show, cleanUp, watchdog, folder, signal: interruption.signal });
   await watchdog.release();

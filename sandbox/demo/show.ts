@@ -1,3 +1,5 @@
+import { writeLines } from '../progress.js';
+
 /** Where the demo is written to. */
 export interface ShowProps {
   write(text: string): void;
@@ -16,7 +18,9 @@ export class Show {
   /** Writes to standard output: styled on a terminal, unless NO_COLOR is set. */
   static onStandardOutput(env: NodeJS.ProcessEnv = process.env): Show {
     return new Show({
-      write: (text) => process.stdout.write(text),
+      write: (text) => {
+        writeLines(process.stdout, text);
+      },
       styled: process.stdout.isTTY && !env.NO_COLOR,
       width: Math.max(40, Math.min((process.stdout.isTTY && process.stdout.columns) || 100, 100)),
     });
@@ -39,6 +43,18 @@ export class Show {
   /** Prints the output of a command, or lines of a file. */
   output(text: string): void {
     for (const line of text.trimEnd().split('\n')) this.#line(this.#style('dim', `    ${line}`.trimEnd()));
+  }
+
+  /** A difference or a part of one, with lines that begin with `-` and `+` in colour. */
+  difference(text: string): void {
+    const colored = text
+      .trimEnd()
+      .split('\n')
+      .map((line) => {
+        const style = line.startsWith('-') ? 'red' : line.startsWith('+') ? 'green' : 'dim';
+        return this.#style(style, `    ${line}`.trimEnd());
+      });
+    this.#line(colored.join('\n'));
   }
 
   /** Something that was waited for and was seen. */

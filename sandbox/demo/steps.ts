@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { isAbsolute } from 'node:path';
 import { readYaml, writeYaml } from '#contract/yaml.js';
-import { repoFolder } from '../paths.js';
 import type { Scene } from './clusters.js';
 import { appServices } from './kubectl.js';
 import { childSelector, inTime, StepFailure, untilReady } from './observe.js';
@@ -115,12 +114,9 @@ async function apply(scene: Scene, sampleFile: string): Promise<void> {
   const { show, cluster, sample } = scene;
   const { kubectl } = cluster;
   const { name } = sample.metadata;
-  show.say(
-    `This is the whole of what a user writes, ${sampleFile}: an image, how many of it, and the port it is reached at.`,
-  );
-  show.output(
-    await readFile(join(repoFolder(), sampleFile), 'utf8').catch(() => readFile(sampleFile, 'utf8')),
-  );
+  show.say('The sample that was rendered before is applied. Now the controller renders it.');
+  // A copy with what this cluster needs changed.
+  if (isAbsolute(sampleFile)) show.output(await readFile(sampleFile, 'utf8'));
   await kubectl.demonstrate('apply', '-f', sampleFile);
   const applied = Date.now();
   await inTime(scene, 'a Deployment and a Service of the same name', async () => {
