@@ -129,6 +129,6 @@ export type { PolicyRule } from './install/rules.js';
 // The kinds that come with the project.
 export { AppService } from './kinds/app-service/construct.js';
 export type { AppServiceProps } from './kinds/app-service/construct.js';
-export { appService } from './kinds/app-service/kind.js';
+export { appService, appServiceIn } from './kinds/app-service/kind.js';
 export { jobWatcher } from './kinds/job-watcher/kind.js';
 export { streamIngress } from './kinds/stream-ingress/kind.js';

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { controllerOf } from '../../src/contract/object.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { appServiceOfExample } from '../../src/kinds/app-service/example-group.js';
-import { appService } from '../../src/kinds/app-service/kind.js';
+import { appService, appServiceIn } from '../../src/kinds/app-service/kind.js';
 import { collection, configMaps, eventually } from '../support/cluster.js';
 import { startController } from '../support/operator.js';
 import { requestsFromNowOn, settled, writes } from '../support/requests.js';
@@ -149,4 +149,22 @@ describe.each([
       selector: 'app.example.com/appservice=old',
     });
   });
+});
+
+test('an AppService under a group of one’s own is served by its label, and its drift corrected', async () => {
+  const subject = await Subject.make(cluster, appServiceIn('apps.example.net'), 'own-group');
+  const { namespace } = subject;
+  await startController({ cluster, user: 'operator-98', kinds: [subject.kind], namespaces: [namespace] });
+
+  await subject.create('web', spec);
+  await isServed(subject, 'web');
+  expect((await subject.get('web')).status).toMatchObject({ selector: 'apps.example.net/appservice=web' });
+  const objects = await objectsOf(subject, 'web');
+  expect(objects.map((object) => controllerOf(object)?.apiVersion)).toEqual(
+    Array.from({ length: 4 }, () => 'apps.example.net/v1'),
+  );
+
+  const [deployment] = subject.kind.children;
+  await cluster.delete(subject.childPlace(deployment!, 'web'));
+  await isServed(subject, 'web');
 });

@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { kindsOnRequest } from '../../src/cli/config.js';
 import { servedType, storedVersion, type StructuralSchema } from '../../src/contract/crd.js';
 import { appServiceOfExample } from '../../src/kinds/app-service/example-group.js';
-import { appService } from '../../src/kinds/app-service/kind.js';
+import { appService, appServiceIn } from '../../src/kinds/app-service/kind.js';
 import { builtInKinds } from '../../src/kinds/index.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
@@ -164,6 +164,28 @@ describe('AppService', () => {
     const forbidden = /\.(host|hostPath|hostPort|hostNetwork|securityContext|privileged|externalIPs)$/;
 
     expect(pathsOf(fields).filter((path) => forbidden.test(path))).toEqual([]);
+  });
+});
+
+describe('AppService under a group of one’s own', () => {
+  test('is the same but for its group, with no ambiguous name', () => {
+    const { crd, type, ...kind } = appServiceIn('apps.example.net');
+    const { metadata, spec, ...original } = appService.crd;
+    const { shortNames: _, categories: __, ...names } = spec.names;
+
+    expect(crd).toEqual({
+      ...original,
+      metadata: { ...metadata, name: 'appservices.apps.example.net' },
+      spec: { ...spec, group: 'apps.example.net', names },
+    });
+    expect(type).toEqual({ ...appService.type, apiVersion: 'apps.example.net/v1' });
+    expect(kind).toMatchObject({ name: 'appservice', children: appService.children });
+  });
+
+  test.each(['Apps.example.net', 'apps', 'apps.k8s.io'])('%s is none', (group) => {
+    expect(() => appServiceIn(group)).toThrow(
+      `appServiceIn: '${group}' is no domain of yours; write 'apps.example.com'`,
+    );
   });
 });
 

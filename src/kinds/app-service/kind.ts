@@ -1,8 +1,11 @@
 import { loadCrd, storedVersion } from '../../contract/crd.js';
+import type { CustomResourceDefinition } from '../../contract/crd.js';
 import { defineKind } from '../../contract/define-kind.js';
+import { misdefined, shownOption } from '../../contract/definition.js';
 import { ENDING } from '../../contract/deterministic.js';
 import { handOverReplicas } from '../../contract/hand-over.js';
 import type { OwnedKind } from '../../contract/kind.js';
+import { isGroup, isKubernetesGroup } from '../../contract/names.js';
 import { AppService } from './construct.js';
 import { podsOf } from '../../contract/pods.js';
 import { policySchema } from './policy.js';
@@ -18,9 +21,25 @@ export const appService = defineAppService(
 
 ENDING.add(AppService);
 
+/**
+ * Defines AppService under an API group of one's own: the same fields, children and status. Its CRD has neither short name
+ * nor category, which stay unambiguous beside `kosmos.io`.
+ *
+ * @param group - a domain of one's own, such as `apps.example.com`
+ * @throws OperatorError `InvalidDefinition` for what is no domain, and for groups of Kubernetes itself
+ */
+export function appServiceIn(group: string): OwnedKind {
+  if (!isGroup(group) || isKubernetesGroup(group))
+    throw misdefined('appServiceIn', `${shownOption(group)} is no domain of yours; write 'apps.example.com'`);
+  const { metadata, spec, ...crd } = appService.crd;
+  const { shortNames, categories, ...names } = spec.names;
+  const name = `appservices.${group}`;
+  return defineAppService({ ...crd, metadata: { ...metadata, name }, spec: { ...spec, group, names } });
+}
+
 /** Defines the kind under the group of a CRD: the same fields, children and status, whatever the group is. */
-export function defineAppService(file: URL): OwnedKind {
-  const crd = loadCrd(file);
+export function defineAppService(from: URL | CustomResourceDefinition): OwnedKind {
+  const crd = loadCrd(from);
   const { properties = {} } = storedVersion(crd).schema.openAPIV3Schema.properties?.spec ?? {};
   return defineKind<AppServiceSpec, AppServiceStatus>({
     crd,
