@@ -122,10 +122,8 @@ function projectNode() {
   if (existsSync(own)) return own;
   const [major, minor] = process.versions.node.split('.').map(Number);
   if (major > NEEDED[0] || (major === NEEDED[0] && minor >= NEEDED[1])) return process.execPath;
-  return fail(
-    `Node ${NEEDED.join('.')} or newer is needed, this is ${process.versions.node}. The project brings its own for ` +
-      `Linux on x64 and arm64; for ${process.platform} on ${process.arch}, install Node 24 from https://nodejs.org`,
-  );
+  const needed = `Node ${NEEDED.join('.')} or newer is needed, this is ${process.versions.node}`;
+  return fail(`${needed}: install Node 24 from https://nodejs.org`);
 }
 
 /** Says each minute how long npm has taken, and ends it in time. */

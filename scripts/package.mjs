@@ -6,6 +6,7 @@ import { globSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, wri
 import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { build } from 'esbuild';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const { values } = parseArgs({
@@ -17,6 +18,7 @@ const { values } = parseArgs({
 });
 
 const folder = packInto(values.out);
+await inlineUndici(folder);
 if (values.image) bundleFor(values.image, join(folder, 'lib/bundle'));
 const file = join(folder, 'package.json');
 const manifest = publishedManifest(JSON.parse(readFileSync(file, 'utf8')));
@@ -45,10 +47,46 @@ function bundleFor(image, bundle) {
   for (const file of globSync('{meta.json,*.map}', { cwd: bundle })) rmSync(join(bundle, file));
 }
 
-/** Without what only this repository needs. */
-function publishedManifest({ scripts, workspaces, devDependencies, overrides, ...rest }) {
+/**
+ * Puts undici into the modules that import it: as a dependency, it would have npm print a block about its `engines` on an older
+ * Node, beside the one line of the command that names the remedy.
+ */
+async function inlineUndici(folder) {
+  const modules = ['engine/transport', 'sandbox/download'].map((name) => join(root, 'lib', `${name}.js`));
+  const others = ({ path, importer }) => (modules.includes(importer) ? { path, external: true } : undefined);
+  await build({
+    ...{
+      entryPoints: modules,
+      outbase: join(root, 'lib'),
+      outdir: join(folder, 'lib'),
+      allowOverwrite: true,
+    },
+    ...{
+      bundle: true,
+      splitting: true,
+      chunkNames: 'undici-[hash]',
+      legalComments: 'eof',
+      logLevel: 'warning',
+    },
+    ...{ format: 'esm', platform: 'node', target: 'node22.19', minifySyntax: true, minifyWhitespace: true },
+    // undici is in CommonJS, and asks for Node's own modules.
+    banner: {
+      js: "import { createRequire as __createRequire } from 'node:module';const require = __createRequire(import.meta.url);",
+    },
+    plugins: [{ name: 'others', setup: ({ onResolve }) => onResolve({ filter: /^[.#]/ }, others) }],
+  });
+}
+
+/**
+ * Without what only this repository needs, what `inlineUndici` makes needless, and `engines`, which the command checks itself.
+ * The types of Kubernetes' objects, which depend on undici too, are optional: npm checks no engines of those.
+ */
+function publishedManifest({ scripts, workspaces, devDependencies, overrides, engines, ...rest }) {
+  const { undici, '@kubernetes/client-node': types, ...dependencies } = rest.dependencies;
   return {
     ...rest,
+    dependencies,
+    optionalDependencies: { '@kubernetes/client-node': types },
     ...(values.repository && { repository: { type: 'git', url: `git+${values.repository}.git` } }),
     publishConfig: { access: 'public' },
   };

@@ -25,7 +25,6 @@ export class CliError extends Error {
 /** Runs a command with the arguments of this process, and sets the exit code. */
 export async function execute(command: Command): Promise<void> {
   try {
-    checkNode();
     await throwInsteadOfExit(command).parseAsync(process.argv);
   } catch (error) {
     process.exitCode = reported(error);
@@ -48,16 +47,6 @@ function throwInsteadOfExit(command: Command): Command {
   command.exitOverride();
   command.commands.forEach(throwInsteadOfExit);
   return command;
-}
-
-/** Undici 8 and client-node 2 need this version; older ones fail late and without a word of it. */
-function checkNode(): void {
-  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-  if (major > 22 || (major === 22 && minor >= 19)) return;
-  throw new CliError(
-    `Node 22.19 or newer is needed, this is ${process.versions.node}; get one from https://nodejs.org`,
-    2,
-  );
 }
 
 /**

@@ -142,7 +142,6 @@ const TEMPLATE = join(ownFolder, 'templates/init');
 const RENAMED: Readonly<Record<string, string>> = {
   dockerignore: '.dockerignore',
   gitignore: '.gitignore',
-  npmrc: '.npmrc',
   'package.template.json': MANIFEST,
 };
 

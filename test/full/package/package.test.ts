@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   cpSync,
@@ -31,6 +31,7 @@ interface Manifest {
   readonly bin: Readonly<Record<string, string>>;
   readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
   readonly dependencies: Readonly<Record<string, string>>;
+  readonly optionalDependencies: Readonly<Record<string, string>>;
   readonly peerDependencies: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;
   readonly [field: string]: unknown;
@@ -53,7 +54,9 @@ beforeAll(() => {
     ...['--repository', 'https://github.com/example/reconstruct', '--image', RELEASED],
   ]);
   manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest;
-  for (const name of Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies })) provide(name);
+  const { dependencies, optionalDependencies, peerDependencies } = manifest;
+  for (const name of Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies }))
+    provide(name);
   writeFileSync(join(project, 'package.json'), '{ "type": "module" }');
   for (const [name, file] of Object.entries(manifest.bin)) {
     link(join(folder, file), join(project, 'node_modules/.bin', name));
@@ -87,13 +90,53 @@ function filesBelow(top: string): string[] {
 test('the manifest has what users need, and nothing that only the repository needs', () => {
   expect(Object.keys(manifest).sort()).toEqual(
     [
-      ...['bin', 'dependencies', 'description', 'engines', 'exports', 'files', 'imports', 'license', 'name'],
-      ...['peerDependencies', 'publishConfig', 'repository', 'type', 'version'],
+      ...['bin', 'dependencies', 'description', 'exports', 'files', 'imports', 'license', 'name'],
+      ...['optionalDependencies', 'peerDependencies', 'publishConfig', 'repository', 'type', 'version'],
     ].sort(),
   );
   expect(manifest).toMatchObject({
     name: 'cdk8s-reconstruct',
     repository: { type: 'git', url: 'git+https://github.com/example/reconstruct.git' },
+  });
+});
+
+describe('on an older Node', () => {
+  const aged = (version: string): string =>
+    `data:text/javascript,Object.defineProperty(process.versions, 'node', { value: '${version}' })`;
+
+  test.each(['18.20.8', '22.18.0'])('%s, the command prints one line with the remedy', (version) => {
+    const args = ['--import', aged(version), join(folder, manifest.bin.reconstruct!), 'init', 'shop'];
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: project, encoding: 'utf8' });
+    expect([status, stdout, stderr]).toEqual([
+      2,
+      '',
+      `Node 22.19 or newer is needed, this is ${version}: install Node 24 from https://nodejs.org\n`,
+    ]);
+  });
+
+  test('it loads nothing before, which could lack what a module imports', () => {
+    const text = readFileSync(join(folder, manifest.bin.reconstruct!), 'utf8');
+    expect(text.match(/\bimport\b[^("']*["'][^"']+/g)).toEqual([
+      "import { createRequire as __createRequire } from 'node:module",
+    ]);
+  });
+
+  test('npm prints no warning: whatever it has to install names no newer Node', () => {
+    const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+      packages: Record<string, { dependencies?: object; engines?: { node?: string } }>;
+    };
+    const needed = new Map<string, string>();
+    const need = (name: string, from: string): void => {
+      const at = [`${from}/node_modules/${name}`, `node_modules/${name}`].find((path) => path in packages)!;
+      if (needed.has(at)) return;
+      needed.set(at, packages[at]!.engines?.node ?? '');
+      for (const dependency of Object.keys(packages[at]!.dependencies ?? {})) need(dependency, at);
+    };
+    for (const name of Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }))
+      need(name, '');
+    const engines = [...needed];
+    expect(engines).toContainEqual(['node_modules/cdk8s', expect.stringContaining('16')]);
+    expect(engines.filter(([, node]) => /^\W*2[0-9]/.test(node))).toEqual([]);
   });
 });
 
@@ -121,7 +164,7 @@ test('it holds what can be reached from its entries, the CRDs, what the sandbox 
     ...['sandbox/go.mod', 'sandbox/go.sum', 'sandbox/watchdog.mjs'],
     ...globSync('sandbox/stages/*', { cwd: root }),
     ...globSync('templates/init/{*,*/*,*/*/*}.*', { cwd: root }),
-    ...['Dockerfile', 'dockerignore', 'gitignore', 'npmrc'].map((file) => `templates/init/${file}`),
+    ...['Dockerfile', 'dockerignore', 'gitignore'].map((file) => `templates/init/${file}`),
   ];
   expect(packed).toEqual(expect.arrayContaining(wanted));
   const others = packed.filter((file) => !wanted.includes(file));
