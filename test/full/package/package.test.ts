@@ -121,7 +121,7 @@ describe('on an older Node', () => {
     ]);
   });
 
-  test('npm prints no warning: whatever it has to install names no newer Node', () => {
+  test('npm prints no warning: whatever it has to install runs on Node 20', () => {
     const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
       packages: Record<string, { dependencies?: object; engines?: { node?: string } }>;
     };
@@ -136,7 +136,7 @@ describe('on an older Node', () => {
       need(name, '');
     const engines = [...needed];
     expect(engines).toContainEqual(['node_modules/cdk8s', expect.stringContaining('16')]);
-    expect(engines.filter(([, node]) => /^\W*2[0-9]/.test(node))).toEqual([]);
+    expect(engines.filter(([, node]) => /^\W*2[1-9]/.test(node))).toEqual([]);
   });
 });
 
