@@ -1,12 +1,14 @@
+import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { controllerOf } from '../../src/contract/object.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { appServiceOfExample } from '../../src/kinds/app-service/example-group.js';
 import { appService, appServiceIn } from '../../src/kinds/app-service/kind.js';
 import { collection, configMaps, eventually } from '../support/cluster.js';
-import { startController } from '../support/operator.js';
+import { packed, startController } from '../support/operator.js';
 import { requestsFromNowOn, settled, writes } from '../support/requests.js';
 import { asked, Subject } from '../support/subject.js';
+import { folderWith } from '../synth/fixtures.js';
 import { openCluster } from '../support/test-clusters.js';
 
 const cluster = openCluster();
@@ -153,8 +155,11 @@ describe.each([
 
 test('an AppService under a group of one’s own is served by its label, and its drift corrected', async () => {
   const subject = await Subject.make(cluster, appServiceIn('apps.example.net'), 'own-group');
-  const { namespace } = subject;
-  await startController({ cluster, user: 'operator-98', kinds: [subject.kind], namespaces: [namespace] });
+  const { namespace, kind } = subject;
+  const own = `import { appServiceIn } from '${join(packed, 'lib/index.js')}';
+    export default { kinds: [appServiceIn('apps.example.net')] };`;
+  const config = join(folderWith({ 'own.config.mjs': own }), 'own.config.mjs');
+  await startController({ cluster, user: 'operator-98', kinds: [kind], namespaces: [namespace], config });
 
   await subject.create('web', spec);
   await isServed(subject, 'web');
@@ -164,7 +169,7 @@ test('an AppService under a group of one’s own is served by its label, and its
     Array.from({ length: 4 }, () => 'apps.example.net/v1'),
   );
 
-  const [deployment] = subject.kind.children;
+  const [deployment] = kind.children;
   await cluster.delete(subject.childPlace(deployment!, 'web'));
   await isServed(subject, 'web');
 });
