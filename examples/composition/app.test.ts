@@ -4,21 +4,40 @@ import { test, type TestContext } from 'node:test';
 import { Yaml } from 'cdk8s';
 import type { AnyObject } from 'cdk8s-reconstruct';
 import { render } from 'cdk8s-reconstruct/testing';
+import { cache } from './cache.ts';
 import { app } from './kind.ts';
+import { product } from './product.ts';
 
 const folder = import.meta.dirname;
-const [sample] = Yaml.load(join(folder, 'sample.yaml')) as [AnyObject];
+const read = (file: string): AnyObject => (Yaml.load(join(folder, file)) as [AnyObject])[0];
+const sample = read('sample.yaml');
 
-test('the sample is rendered as it was', (t: TestContext) => {
-  const objects = render(app, sample);
+for (const [kind, file] of [
+  [app, 'sample.yaml'],
+  [product, 'product.yaml'],
+] as const)
+  test(`${file} is rendered as it was`, (t: TestContext) => {
+    const objects = render(kind, read(file));
 
-  t.assert.fileSnapshot(Yaml.stringify(...objects), join(folder, '__snapshots__/sample.yaml'), {
-    serializers: [(text) => text as string],
+    t.assert.fileSnapshot(Yaml.stringify(...objects), join(folder, '__snapshots__', file), {
+      serializers: [(text) => text as string],
+    });
   });
-});
 
 test('a name that CloudNativePG would refuse is refused', () => {
   const named = { ...sample, metadata: { name: '9lives' } };
 
   assert.throws(() => render(app, named), /with a letter first/);
+});
+
+test('the objects of a chart have the name of each custom resource', () => {
+  const names = ['one', 'two'].map((name) => {
+    const cr = { apiVersion: 'apps.example.com/v1', kind: 'Cache', metadata: { name }, spec: {} };
+    return render(cache, cr).map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+  });
+
+  assert.deepEqual(names, [
+    ['Service one-cache', 'StatefulSet one-cache'],
+    ['Service two-cache', 'StatefulSet two-cache'],
+  ]);
 });

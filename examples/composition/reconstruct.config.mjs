@@ -1,3 +1,5 @@
+import { cache } from './cache.ts';
 import { app } from './kind.ts';
+import { product } from './product.ts';
 
-export default { builtIn: false, kinds: [app] };
+export default { builtIn: false, kinds: [app, product, cache] };

@@ -39,7 +39,8 @@ export interface ChildTypeProps extends ResourceTypeProps {
   readonly optional?: boolean;
   /**
    * Returns what `status` and `handOver` read of a child as the API server sent it, beside its identity and status: kept in
-   * memory, so little is best. Kinds that share the function share the memory.
+   * memory, so little is best. A `status` among it stands for the object's own, as with a condition `Ready` for what has none.
+   * Kinds that share the function share the memory.
    * @default - nothing
    */
   readonly keep?: (object: AnyObject) => Readonly<Record<string, unknown>>;

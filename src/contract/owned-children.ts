@@ -43,7 +43,7 @@ import {
 import type { AnyObject, CustomResource, KubernetesObject, OwnerReference } from './object.js';
 import { readinessIn, waitingOf, waitOf } from './order.js';
 import { describeThrown, reading } from './origin.js';
-import { keepIdentity, keepStatus, observedOf, unreadableFor } from './projections.js';
+import { keepIdentity, keepStatus, observedOf, unreadableFor, withKeptStatus } from './projections.js';
 import { keepPod, withTroubles } from './pods.js';
 import { childReadiness, worstReadiness } from './readiness.js';
 import { groupKind } from './resource.js';
@@ -604,7 +604,7 @@ function projection(keep: Keep, base: typeof keepStatus): Projection {
   const combined: Projection = (object) => {
     const more = keep(object);
     if (more === undefined) return undefined;
-    const kept = base(object);
+    const kept = withKeptStatus(base(object), more);
     const metadata = { ...(more.metadata as object | undefined), ...kept.metadata };
     const spec = { ...(more.spec as object | undefined), ...(kept.spec as object | undefined) };
     return { ...more, ...kept, ...(kept.spec !== undefined && { spec }), metadata };

@@ -5,7 +5,7 @@ import {
   isHashAnnotation,
 } from './names.js';
 import type { OperatorError } from './error.js';
-import { deepFreeze, isTooDeep, objectId } from './object.js';
+import { deepFreeze, isMap, isTooDeep, objectId } from './object.js';
 import type { AnyObject, KubernetesObject, ObjectMeta, OwnerReference } from './object.js';
 import { groupKind } from './resource.js';
 
@@ -50,6 +50,11 @@ export function keepStatus(object: AnyObject): AnyObject {
     ...(spec && { spec }),
     ...('status' in object && { status: object.status }),
   };
+}
+
+/** Returns an object with the status that `keep` of its type makes of it, where it makes one. */
+export function withKeptStatus(object: AnyObject, more: { readonly status?: unknown } = {}): AnyObject {
+  return isMap(more.status) ? { ...object, status: more.status } : object;
 }
 
 /** Maximum number of characters of our annotations that are kept of an object: every writer may make some up. */

@@ -72,7 +72,8 @@ export class WriteAudit {
     // What was rendered of an earlier state goes by that one.
     if (!present || !rendered?.dependencies?.has(present) || contentHash(present) !== hash) return undefined;
     this.dependents++;
-    const wait = waitOf(present, rendered.dependencies, readinessIn(await this.trial.objects()));
+    const live = (await this.trial.objects()).flatMap((one) => kept(this.trial.stand, one) ?? []);
+    const wait = waitOf(present, rendered.dependencies, readinessIn(live));
     return (
       wait &&
       `${object.kind} ${object.metadata.name} is applied while ${wait.ref.kind} ${wait.ref.name} isn't ready (${wait.readiness.reason})`

@@ -188,6 +188,17 @@ describe('OwnedChildren, watches', () => {
     expect(metadata).toMatchObject({ name: 'web', uid: 'd', labels: { kept: 'yes' } });
   });
 
+  it('judge a child by the status that the kind makes of it, where it makes one', () => {
+    const conditions = [{ type: 'Ready', status: 'False', reason: 'Degraded', message: 'no pods' }];
+    const keep = ({ status }: AnyObject) => ({
+      status: (status as { health?: string }).health === undefined ? undefined : { conditions },
+    });
+    const { keep: kept } = watchOf('Deployment', { children: [{ ...DEPLOYMENT, keep }] });
+    const live = object(DEPLOYMENT, 'web');
+    expect(kept!({ ...live, status: { health: 'Degraded' } })).toMatchObject({ status: { conditions } });
+    expect(kept!({ ...live, status: { replicas: 2 } })).toMatchObject({ status: { replicas: 2 } });
+  });
+
   it('keep of the spec of a child what its readiness needs, beside what the kind asks for', () => {
     const set = { ...DEPLOYMENT, kind: 'DaemonSet' };
     const spec = { template: 't', updateStrategy: { type: 'OnDelete' }, minReadySeconds: 1 };

@@ -17,8 +17,8 @@ test('the kind of docs/coming-from.md compiles for Node, which only strips types
   ]);
 });
 
-test.each(['docs/in-a-chart.md', 'docs/kinds.md', 'docs/recipes.md'])('the code of %s compiles', (page) => {
-  const files = filesIn(readFileSync(join(root, page), 'utf8'));
+test('the code of docs/in-a-chart.md compiles', () => {
+  const files = filesIn(readFileSync(join(root, 'docs/in-a-chart.md'), 'utf8'));
   const modules = [...files].filter(([name]) => name.endsWith('.ts'));
 
   expect(modules.length).toBeGreaterThan(0);

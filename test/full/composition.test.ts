@@ -1,80 +1,56 @@
-import { join } from 'node:path';
-import { beforeAll, expect, test } from 'vitest';
-import type { Condition } from '../../src/contract/conditions.js';
-import { loadKind } from '../support/bundle.js';
-import { deployments } from '../support/cluster.js';
-import { Reconstruct } from '../support/commands.js';
-import { exampleDocument, examplesFolder } from '../support/examples.js';
-import { startController } from '../support/operator.js';
-import { Subject } from '../support/subject.js';
-import { openCluster } from '../support/test-clusters.js';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { openSandbox } from '../../sandbox/client.js';
+import { repoFolder } from '../../sandbox/paths.js';
+import { eventually } from '../support/cluster.js';
+import { commandPath } from '../support/commands.js';
+import { local, missingLines, stepsOf, Terminal } from '../support/pages.js';
+import type { Step } from '../support/pages.js';
 
-const user = 'operator-98';
-const folder = join(examplesFolder, 'composition');
-const { kind, config } = await loadKind('examples/composition/reconstruct.config.mjs');
-const cluster = openCluster();
-let apps: Subject;
-
-async function kubectl(...args: readonly string[]): Promise<string> {
-  return (await cluster.sandbox.kubectl(['-n', apps.namespace, ...args])).stdout;
-}
-
-/** Writes a status as the operator of that object does. */
-async function otherWrites(file: string): Promise<void> {
-  const options = ['--server-side', '--subresource=status'];
-  await kubectl('apply', ...options, '-f', join(folder, 'others', `${file}.yaml`));
-}
+const root = repoFolder();
+const page = readFileSync(join(root, 'docs/composition.md'), 'utf8');
+let home: string;
+let terminal: Terminal;
 
 beforeAll(async () => {
-  const prerequisites = join(folder, 'prerequisites');
-  await cluster.sandbox.kubectl(['apply', '--server-side', '-f', prerequisites]);
-  await cluster.sandbox.kubectl(['wait', '--for=condition=Established', '-f', prerequisites]);
-  apps = await Subject.make(cluster, kind, 'composition');
-  await startController({ ...{ cluster, user, kinds: [kind], config }, namespaces: [apps.namespace] });
+  home = await mkdtemp(join(tmpdir(), 'composition-'));
+  const { kubectlPath } = openSandbox(inject('sandbox'));
+  terminal = await Terminal.open(root, {
+    ...process.env,
+    ...{ KUBECACHEDIR: join(home, 'kubectl'), TMPDIR: home, COLUMNS: '80' },
+    ...{ NODE_OPTIONS: '', NODE_TEST_CONTEXT: undefined },
+    PATH: [commandPath(kubectlPath), process.env.PATH].join(delimiter),
+  });
+});
+afterAll(async () => {
+  await terminal[Symbol.asyncDispose]();
+  await rm(home, { recursive: true });
 });
 
-test('children of other operators are waited for, and their errors are those of the custom resource', async () => {
-  const { spec } = exampleDocument('composition/sample.yaml');
-  const { namespace } = apps;
-  const name = `${namespace}/web`;
-  const deployment = apps.childPlace(deployments, 'web');
-  const says = async (status: Condition['status'], reason: string, message: string): Promise<void> => {
-    const ready = await apps.condition('web', { type: 'Ready', status, reason });
-    expect(ready.message).toBe(message);
-  };
-  const status = async (): Promise<string> => {
-    const options = ['--config', config, '-n', namespace];
-    const { stdout } = await new Reconstruct('status', cluster.sandbox.adminKubeconfig, options).run();
-    return stdout.replaceAll(/\n│ +/g, ' ').replaceAll(/ +/g, ' ');
-  };
-
-  await apps.create('web', spec as object);
-  const unseen = "has no status yet; one whose controller never writes any can't be waited for";
-  await says('Unknown', 'WaitingForDependency', `Deployment ${name} waits: ExternalSecret ${name} ${unseen}`);
-
-  await otherWrites('keys-missing');
-  const refused = `ExternalSecret ${name}: could not get secret data from provider; Deployment ${name} waits for it`;
-  await says('False', 'SecretSyncedError', refused);
-  expect(await kubectl('get', 'apps.apps.example.com', '-o', 'wide')).toMatch(
-    new RegExp(`^web +False +SecretSyncedError +\\S+ +${refused}$`, 'm'),
+async function tried(step: Step): Promise<void> {
+  if (step.do === 'await') return terminal.printed(step.lines);
+  if (step.do !== 'command') throw new Error(`The page has a step that isn't tried: ${step.do}`);
+  const command = local(step.text);
+  if (command.endsWith(' dev')) {
+    terminal.goOn(command);
+    return;
+  }
+  // A CRD is known everywhere only after a while.
+  await eventually(
+    async () => {
+      const { code, output } = await terminal.type(command);
+      expect(code, output).toBe(0);
+      expect(missingLines(step.shown, output), output).toEqual([]);
+    },
+    { deadlineMilliseconds: 60_000 },
   );
-  expect(await status()).toMatch(
-    new RegExp(`^App ${name} \\S+ Reconciling SecretSyncedError, for \\S+ ${refused}`),
-  );
+}
 
-  await otherWrites('database-starting');
-  await otherWrites('keys-ready');
-  const starting = `Cluster ${name}: Cluster Is Not Ready; Deployment ${name} waits for it`;
-  await says('False', 'ClusterIsNotReady', starting);
-  expect(await cluster.find(deployment)).toBeUndefined();
-
-  await otherWrites('database-ready');
-  await apps.ready('web');
-  expect(await cluster.find(deployment)).toBeDefined();
-
-  // What is applied stays, and the error shows all the same.
-  await otherWrites('keys-missing');
-  const error = `ExternalSecret ${name}: could not get secret data from provider`;
-  await says('False', 'SecretSyncedError', error);
-  expect(await cluster.find(deployment)).toBeDefined();
+test('what the page does with children of other operators goes as it says', async () => {
+  for (const step of stepsOf(page)) await tried(step);
+  const ended = await terminal.interruptAll();
+  expect(ended.map(({ end }) => end)).toEqual([0]);
 });

@@ -25,7 +25,10 @@ const pages: Readonly<Record<string, Page>> = {
   'README.md': { prepare: asCloned, setUp: ['npm run demo', 'npm test'] },
   'docs/built-in-kinds.md': { prepare: asCloned, setUp: ['npm ci'] },
   'docs/in-a-chart.md': { prepare: asShown('docs/in-a-chart.md'), setUp: [] },
-  'docs/recipes.md': { prepare: asShown('docs/recipes.md'), setUp: [] },
+  'docs/recipes.md': {
+    prepare: (folder) => asInRepository(folder, join(root, 'examples/team')),
+    setUp: [],
+  },
   'docs/reference/appservice.md': { prepare: asCloned, setUp: [] },
   'docs/reference/policy.md': { prepare: asCloned, setUp: [] },
   'docs/reference/jobwatcher.md': { prepare: asCloned, setUp: [] },
@@ -74,6 +77,8 @@ const pages: Readonly<Record<string, Page>> = {
 const SCRIPTS = 'CONTRIBUTING.md';
 /** Begins with a packed package and an empty folder, and is tried so among the scenarios. */
 const OWN_KIND = 'docs/your-own-kind.md';
+/** Is tried with an operator that goes on beside it, and with others that are played. */
+const COMPOSITION = 'docs/composition.md';
 /** Has a command of that page, for the same folder. */
 const DEV = 'docs/dev.md';
 
@@ -120,7 +125,7 @@ test('every page with commands is tried', () => {
   const texts = globSync(['*.md', 'docs/**/*.md', 'bench/*.md', 'examples/**/*.md'], { cwd: root });
 
   expect(texts.filter((page) => commandsOf(page).length > 0).sort()).toEqual(
-    [...Object.keys(pages), ...operatingPages(), SCRIPTS, OWN_KIND, DEV].sort(),
+    [...Object.keys(pages), ...operatingPages(), SCRIPTS, OWN_KIND, COMPOSITION, DEV].sort(),
   );
   const tried = commandsOf(OWN_KIND).map(({ text }) => text);
   expect(tried).toEqual(expect.arrayContaining(commandsOf(DEV).map(({ text }) => text)));

@@ -7,6 +7,7 @@ import { bundle } from '../support/operator.js';
 const examples = await Promise.all(
   [
     'composition',
+    'team',
     'port-rule',
     'event-bus',
     'journal',

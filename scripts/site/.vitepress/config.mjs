@@ -26,9 +26,9 @@ const sections = {
     'docs/ui.md',
     'docs/troubleshooting.md',
   ],
-  'Write a kind': ['kinds', 'recipes', 'dev', 'testing', 'changing-a-crd', 'limits', 'coming-from'].map(
-    (name) => `docs/${name}.md`,
-  ),
+  'Write a kind': [
+    ...['kinds', 'composition', 'recipes', 'dev', 'testing', 'changing-a-crd', 'limits', 'coming-from'],
+  ].map((name) => `docs/${name}.md`),
   Examples: below('examples'),
   Reference: ['docs/reference/cli.md', 'docs/reference/install.md', ...below('docs/reference')],
   Operate: [

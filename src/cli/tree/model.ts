@@ -5,6 +5,7 @@ import { selectorLabels } from '../../contract/names.js';
 import { controllerOf, isMap, keyOf, refOf } from '../../contract/object.js';
 import type { AnyObject, ObjectRef } from '../../contract/object.js';
 import type { ChildType } from '../../contract/owned-children.js';
+import { withKeptStatus } from '../../contract/projections.js';
 import { childReadiness, statusOf } from '../../contract/readiness.js';
 import { groupKind, resourceType } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
@@ -500,7 +501,9 @@ async function resourceStatus(
   const own = name === undefined ? label : `${label}=${value}`;
   const types = childTypes(kind);
   const candidates = await Promise.all(types.map((type) => listed(type, own)));
-  const objects = candidates.flat().filter((object) => controllerOf(object)?.uid === uid);
+  const objects = candidates
+    .flatMap((found, index) => found.map((each) => asJudged(each, types[index])))
+    .filter((object) => controllerOf(object)?.uid === uid);
   const selectors = new Set(objects.flatMap((child) => podSelector(child, own) ?? []));
   const podLists = await Promise.all([...selectors].map((selector) => listed(podType, selector)));
   // Events on objects without a namespace are in `default`.
@@ -536,6 +539,15 @@ async function resourceStatus(
       ...missedNotes(others),
     ],
   };
+}
+
+/** Returns a child as the operator judges it; of what is listed, as the metadata of a Secret, `keep` may lack what it reads. */
+function asJudged(child: AnyObject, type?: ChildType): AnyObject {
+  try {
+    return withKeptStatus(child, type?.keep?.(child));
+  } catch {
+    return child;
+  }
 }
 
 function eventsOf(

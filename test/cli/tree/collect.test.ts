@@ -55,6 +55,23 @@ test("all of a kind cost as many lists as one of it, and no list of others' obje
   expect(asked.map(String).sort()).toEqual([...ofTheirs, ...others].map(String).sort());
 });
 
+test('a child is judged by the status that its kind makes of it', async () => {
+  const message = 'the cluster of etcd has no quorum';
+  const conditions = [{ type: 'Ready', status: 'False', reason: 'Degraded', message }];
+  const [type] = appService.children.filter(({ kind }) => kind === 'Service');
+  const kind = { ...appService, children: [{ ...type!, keep: () => ({ status: { conditions } }) }] };
+  const child = { ...deployment('web'), apiVersion: 'v1', kind: 'Service' };
+  const { resources } = await collect(
+    { targets: [{ kind }], namespace: 'shop' },
+    lister(apiOf([app('web'), child]).api),
+    now,
+  );
+
+  expect(resources[0]?.children).toMatchObject([
+    { phase: 'failing', message: `Service shop/web: ${message}` },
+  ]);
+});
+
 test('a cluster-scoped custom resource is shown with the pods and events of its children in their namespaces', async () => {
   const kind = { ...appService, type: { ...appService.type, namespaced: false } };
   const cr = anObject(kind.type, 'web', { namespace: undefined, uid: 'uid-web' }, { spec: {} });

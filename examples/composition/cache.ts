@@ -1,0 +1,31 @@
+import { join } from 'node:path';
+import { ApiObject, Yaml, type ApiObjectProps } from 'cdk8s';
+import { defineCrd, defineKind, type PropsOf } from 'cdk8s-reconstruct';
+import { Construct } from 'constructs';
+
+const crd = defineCrd({
+  group: 'apps.example.com',
+  kind: 'Cache',
+  description: 'What a Helm chart holds, once for each custom resource.',
+  spec: { type: 'object', default: {}, properties: {} },
+});
+
+/** Read once, when this module is loaded: `helm template release-name cache --no-hooks > chart.yaml`. */
+const chart = JSON.stringify(Yaml.load(join(import.meta.dirname, 'chart.yaml')));
+
+class Cache extends Construct {
+  constructor(scope: Construct, id: string, { metadata: { name } }: PropsOf<typeof crd>) {
+    super(scope, id);
+    const objects = JSON.parse(chart.replaceAll('release-name', name)) as ApiObjectProps[];
+    for (const object of objects) new ApiObject(this, object.kind, object);
+  }
+}
+
+export const cache = defineKind({
+  crd,
+  construct: Cache,
+  children: [
+    { apiVersion: 'v1', kind: 'Service' },
+    { apiVersion: 'apps/v1', kind: 'StatefulSet' },
+  ],
+});

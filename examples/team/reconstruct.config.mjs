@@ -1,0 +1,3 @@
+import { team } from './team.ts';
+
+export default { builtIn: false, kinds: [team] };
