@@ -103,10 +103,15 @@ function inBothModes(text) {
   );
 }
 
-/** Lets long names break where their parts end. */
+/** Lets long names break where their parts end, and no option break after its dash. */
 function withBreaks(html) {
-  const broken = (word) => word.replaceAll(/(?<=\w)[._/,:=]+(?=\w)|(?<=[a-z])(?=[A-Z])/g, '$&<wbr>');
-  return html.replaceAll(/(?<=^|>)[^<]+/g, (text) => text.replaceAll(/\S{13,}/g, broken));
+  const broken = (word, option) =>
+    option
+      ? `<span class="option">${option}</span>`
+      : word.replaceAll(/(?<=\w)[._/,:=]+(?=\w)|(?<=[a-z])(?=[A-Z])/g, '$&<wbr>');
+  return html.replaceAll(/(?<=^|>)[^<]+/g, (text) =>
+    text.replaceAll(/(?<!\S)(-[\w-]{1,14})(?![\w-])|\S{13,}/g, broken),
+  );
 }
 
 /** Says how far a line of code is indented, for the style to indent what is left of it further. */
