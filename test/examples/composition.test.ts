@@ -9,8 +9,12 @@ import { loadKinds } from '../../src/cli/config.js';
 import { defineCrd } from '../../src/contract/define-crd.js';
 import { defineKind } from '../../src/contract/define-kind.js';
 import type { OwnedKind } from '../../src/contract/kind.js';
+import type { AnyObject } from '../../src/contract/object.js';
+import { keepStatus } from '../../src/contract/projections.js';
+import { dependencyReadiness } from '../../src/contract/readiness.js';
+import { groupKind } from '../../src/contract/resource.js';
 import { render } from '../../src/synth/render.js';
-import { examplesFolder } from '../support/examples.js';
+import { exampleDocument, examplesFolder } from '../support/examples.js';
 
 const folder = join(examplesFolder, 'composition');
 const kinds = await loadKinds({ config: join(folder, 'reconstruct.config.mjs'), builtIn: [] });
@@ -36,6 +40,35 @@ function rendered(kind: OwnedKind): readonly string[] {
   const objects = render(kind, { apiVersion, kind: kind.type.kind, metadata, spec: {} });
   return objects.map((object) => `${object.kind} ${object.metadata.name}`);
 }
+
+/** Returns an object with the status of a file in `others/`, as the kind whose child it is keeps it. */
+function written(file: string): AnyObject {
+  const object = exampleDocument(`composition/others/${file}.yaml`);
+  const live = { ...object, metadata: { ...object.metadata, namespace: 'shop', generation: 1 } };
+  const watches = kinds.flatMap((kind) => kind.controllers({ render })).flatMap((one) => one.watches);
+  const { keep = keepStatus } = watches.find(({ type }) => groupKind(type) === groupKind(object))!;
+  return keep(live)!;
+}
+
+test.each([
+  ['broker-failed', 'failing', 'InstallFailed'],
+  ['broker-ready', 'ready', 'Available'],
+  ['database-starting', 'failing', 'ClusterIsNotReady'],
+  ['database-ready', 'ready', 'Available'],
+  ['keys-missing', 'failing', 'SecretSyncedError'],
+  ['keys-ready', 'ready', 'Available'],
+  ['manifests-degraded', 'failing', 'Degraded'],
+  ['manifests-healthy', 'ready', 'Available'],
+])('what another operator writes counts: %s is %s', (file, phase, reason) => {
+  expect(dependencyReadiness(written(file))).toMatchObject({ phase, reason });
+});
+
+test('an Application without a condition Ready is never ready for what waits, or too early', () => {
+  const healthy = exampleDocument('composition/others/manifests-healthy.yaml');
+  const conditions = [{ type: 'ComparisonError', message: 'repository not found' }];
+  expect(dependencyReadiness(healthy)).toMatchObject({ reason: 'NotObserved' });
+  expect(dependencyReadiness({ ...healthy, status: { conditions } })).toMatchObject({ phase: 'ready' });
+});
 
 afterEach(() => {
   vi.restoreAllMocks();
