@@ -12,12 +12,16 @@ export function explain(errors: readonly ErrorObject[], root: unknown): Problem[
   const mistyped = new Set(
     errors.filter(({ keyword }) => keyword === 'type').map(({ instancePath }) => instancePath),
   );
+  const meant = new Set(errors.map((error) => `${error.instancePath}/${meantField(error)}`));
   const problems = errors
     .filter((error) => {
+      // A required field that is only misspelt.
+      const { keyword, instancePath, params } = error;
+      if (keyword === 'required' && meant.has(`${instancePath}/${String(params.missingProperty)}`)) return false;
       // What each branch of an alternative lacks says less than that none fits, and that less than a wrong type.
       const within = keywordsOf(error.schemaPath).slice(0, -1);
       if (['anyOf', 'oneOf', 'not'].some((keyword) => within.includes(keyword))) return false;
-      return error.keyword === 'type' || !mistyped.has(error.instancePath);
+      return keyword === 'type' || !mistyped.has(instancePath);
     })
     .map((error) => problemOf(error, pathOf(error.instancePath, root)));
   return [...new Map(problems.map((problem) => [JSON.stringify(problem), problem])).values()];
@@ -135,6 +139,12 @@ function giveNumber(schema: object): string {
 
 function plural(count: number | string, noun: string): string {
   return `${count} ${noun}${String(count) === '1' ? '' : 's'}`;
+}
+
+/** Returns the field of the schema that an unknown one is taken for. */
+function meantField({ keyword, params, parentSchema }: ErrorObject): string | undefined {
+  const known = Object.keys((parentSchema?.properties ?? {}) as object);
+  return keyword === 'additionalProperties' ? suggest(String(params.additionalProperty), known) : undefined;
 }
 
 function unknownField(field: string, properties: object = {}): Words {

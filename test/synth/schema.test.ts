@@ -44,6 +44,8 @@ const ports = (...list: object[]): object => ({ image: 'a', ports: list });
 
 test.each<[spec: object, expected: string]>([
   [{}, 'spec.image: is missing; add it'],
+  // The field that it stands for isn't reported as missing, too.
+  [{ imge: 'a' }, 'spec.imge: unknown field; did you mean image?'],
   [{ imge: 'a', image: 'b' }, 'spec.imge: unknown field; did you mean image?'],
   [{ image: 'b', zzz: 1 }, 'spec.zzz: unknown field; remove it; the fields here are image, size, ports,'],
   [{ image: 80 }, 'spec.image: 80 is a number, not a string; put it in quotes'],

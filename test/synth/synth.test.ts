@@ -142,8 +142,7 @@ test.each<[text: string, ...expected: string[]]>([
   ],
   [
     WEB.replace('image', 'imge'),
-    '1, line 6: spec.image: is missing; add it',
-    'imge: unknown field; did you mean',
+    '1, line 7: spec.imge: unknown field; did you mean',
   ],
   [
     `${WEB}---\n${WEB.replace('name: web', 'name: Web!')}`,
