@@ -17,7 +17,8 @@ export function explain(errors: readonly ErrorObject[], root: unknown): Problem[
     .filter((error) => {
       // A required field that is only misspelt.
       const { keyword, instancePath, params } = error;
-      if (keyword === 'required' && meant.has(`${instancePath}/${String(params.missingProperty)}`)) return false;
+      if (keyword === 'required' && meant.has(`${instancePath}/${String(params.missingProperty)}`))
+        return false;
       // What each branch of an alternative lacks says less than that none fits, and that less than a wrong type.
       const within = keywordsOf(error.schemaPath).slice(0, -1);
       if (['anyOf', 'oneOf', 'not'].some((keyword) => within.includes(keyword))) return false;

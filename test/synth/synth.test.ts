@@ -140,10 +140,7 @@ test.each<[text: string, ...expected: string[]]>([
     WEB.replace('80', '99999'),
     '1, line 9: spec.ports[0].port: 99999 is more than 65535; give a number between',
   ],
-  [
-    WEB.replace('image', 'imge'),
-    '1, line 7: spec.imge: unknown field; did you mean',
-  ],
+  [WEB.replace('image', 'imge'), '1, line 7: spec.imge: unknown field; did you mean'],
   [
     `${WEB}---\n${WEB.replace('name: web', 'name: Web!')}`,
     '2, line 14: metadata.name: "Web!" is not a DNS sub',
