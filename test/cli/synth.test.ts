@@ -76,7 +76,7 @@ test('the folder that cdk8s names is the default, --stdout and -o come first', a
 });
 
 test('bad input ends with code 2, a line for each problem, and nothing written', async () => {
-  const source = folderWith({ 'a.yaml': `${WEB}---\n${WEB.replace('  image:', '  size: -1\n  imge:')}` });
+  const source = folderWith({ 'a.yaml': `${WEB}---\n${WEB.replace('image', 'size: -1, imge')}` });
   const output = folderWith();
   const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   process.argv = ['node', 'reconstruct', 'synth', source, '-o', output];
@@ -84,7 +84,7 @@ test('bad input ends with code 2, a line for each problem, and nothing written',
   expect(process.exitCode).toBe(2);
   expect(stderr.mock.calls.join('').split('\n')).toEqual([
     `${join(source, 'a.yaml')}: document 2, line 9: spec.size: -1 is less than 0; give 0 or more`,
-    `${join(source, 'a.yaml')}: document 2, line 10: spec.imge: unknown field; did you mean image?`,
+    `${join(source, 'a.yaml')}: document 2, line 9: spec.imge: unknown field; did you mean image?`,
     '',
   ]);
   expect(readdirSync(output)).toEqual([]);
