@@ -83,8 +83,8 @@ test('bad input ends with code 2, a line for each problem, and nothing written',
   await execute(program());
   expect(process.exitCode).toBe(2);
   expect(stderr.mock.calls.join('').split('\n')).toEqual([
-    `${join(source, 'a.yaml')}: document 2, line 9: spec.size: -1 is less than 0; give 0 or more`,
     `${join(source, 'a.yaml')}: document 2, line 9: spec.imge: unknown field; did you mean image?`,
+    `${join(source, 'a.yaml')}: document 2, line 9: spec.size: -1 is less than 0; give 0 or more`,
     '',
   ]);
   expect(readdirSync(output)).toEqual([]);
