@@ -81,11 +81,13 @@ async function inlineUndici(folder) {
  * Without what only this repository needs, what `inlineUndici` makes needless, and `engines`, which the command checks itself.
  * The types of Kubernetes' objects, which depend on undici too, are optional: npm checks no engines of those.
  */
-function publishedManifest({ scripts, workspaces, devDependencies, overrides, engines, ...rest }) {
+function publishedManifest({ scripts, workspaces, devDependencies, overrides, engines, imports, ...rest }) {
   const { undici, '@kubernetes/client-node': types, ...dependencies } = rest.dependencies;
+  const { '#cli/*': ofTheDemo, ...ownImports } = imports;
   return {
     ...rest,
     dependencies,
+    imports: ownImports,
     optionalDependencies: { '@kubernetes/client-node': types },
     ...(values.repository && { repository: { type: 'git', url: `git+${values.repository}.git` } }),
     publishConfig: { access: 'public' },

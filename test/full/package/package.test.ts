@@ -216,7 +216,6 @@ test('it is small', () => {
 test('its types and its code work in a project in TypeScript', () => {
   for (const name of ['@types/node', 'undici-types']) provide(name);
   writeFileSync(join(project, 'main.ts'), CONSUMER);
-  writeFileSync(join(project, 'readme.ts'), kindOfReadme());
   const compilerOptions = {
     module: 'nodenext',
     target: 'es2023',
@@ -225,10 +224,7 @@ test('its types and its code work in a project in TypeScript', () => {
     types: ['node'],
     outDir: 'out',
   };
-  writeFileSync(
-    join(project, 'tsconfig.json'),
-    JSON.stringify({ compilerOptions, files: ['main.ts', 'readme.ts'] }),
-  );
+  writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['main.ts'] }));
 
   const tsc = join(root, 'node_modules/typescript/bin/tsc');
   const told = outputOf(() => execFileSync(process.execPath, [tsc], { cwd: project, encoding: 'utf8' }));
@@ -240,26 +236,6 @@ test('its types and its code work in a project in TypeScript', () => {
   };
   expect(JSON.parse(printed)).toMatchObject([note, note]);
 }, 120_000);
-
-test('the kind that the README shows is a whole one', () => {
-  const printed = execFileSync(process.execPath, ['out/readme.js'], { cwd: project, encoding: 'utf8' });
-
-  const selector = { matchLabels: { 'web.example.com/guestbook': 'hello' } };
-  expect(JSON.parse(printed)).toMatchObject([
-    { kind: 'Deployment', metadata: { name: 'hello' }, spec: { replicas: 1, selector } },
-  ]);
-});
-
-/** A module that renders a custom resource of the kind that the README shows. */
-function kindOfReadme(): string {
-  const [, shown] = /^```ts\n(.*?)^```$/ms.exec(readFileSync(join(root, 'README.md'), 'utf8'))!;
-  return `
-import { renderStored } from 'cdk8s-reconstruct';
-${shown!}
-const hello = { apiVersion: 'web.example.com/v1', kind: 'Guestbook', metadata: { name: 'hello' }, spec: { image: 'nginx:1.27', replicas: 1 } };
-console.log(JSON.stringify(renderStored(guestbook, hello)));
-`;
-}
 
 /** What a program prints, however it ends. */
 function outputOf(program: () => string): string {
