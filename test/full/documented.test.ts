@@ -22,7 +22,11 @@ const root = repoFolder();
 
 /** The pages that have commands, in the order in which they are tried. */
 const pages: Readonly<Record<string, Page>> = {
-  'README.md': { prepare: asCloned, setUp: ['npm run demo', 'npm test'] },
+  'README.md': {
+    prepare: asCloned,
+    // test/full/readme.test.ts makes that project, and test/scenarios/own-kind.test.ts one as it is packed and installed.
+    setUp: commandsOf('README.md').map(({ text }) => text),
+  },
   'docs/built-in-kinds.md': { prepare: asCloned, setUp: ['npm ci'] },
   'docs/in-a-chart.md': { prepare: asShown('docs/in-a-chart.md'), setUp: [] },
   'docs/recipes.md': {

@@ -226,6 +226,7 @@ function withoutOthers(text: string, present: ReadonlySet<string>): string {
       .replace(/\n\n(?= *[}\])])/g, '\n')
       .replace(/\{\n *\}/g, '{}')
       .replace(/\[\n *(\S.*),\n *\]/g, '[$1]')
+      .replace(/import \{([^}]*),\n\}/g, (_, names: string) => `import {${names.replaceAll(/\n\s*/g, ' ')} }`)
       // A mapping in YAML without members would be null.
       .replace(/^spec:\n$/m, 'spec: {}\n')
   );

@@ -1,7 +1,8 @@
-// if: workload
-import { defineKind, podsOf } from 'cdk8s-reconstruct';
-// if: !workload
-import { defineKind } from 'cdk8s-reconstruct';
+import {
+  defineKind,
+  // if: workload
+  podsOf,
+} from 'cdk8s-reconstruct';
 import { Gizmo } from './construct.ts';
 import { crd } from './crd.ts';
 
