@@ -39,7 +39,7 @@ export class BottomLine {
 }
 
 let bottomLine: BottomLine | undefined;
-if (process.stdout.isTTY && process.stderr.isTTY) {
+if (process.stderr.isTTY) {
   const line = (bottomLine = new BottomLine(process.stderr));
   process.on('exit', () => {
     line.show('');
@@ -48,7 +48,8 @@ if (process.stdout.isTTY && process.stderr.isTTY) {
 
 /** Writes whole lines to standard output or standard error. */
 export function writeLines(stream: NodeJS.WriteStream, lines: string): void {
-  if (bottomLine) bottomLine.writeAbove(lines, stream);
+  // Of a file or a pipe, nothing is seen on the terminal.
+  if (bottomLine && stream.isTTY) bottomLine.writeAbove(lines, stream);
   else stream.write(lines);
 }
 

@@ -79,11 +79,14 @@ async function recordedPicture(typed) {
     '--timeout=60s',
   ]);
   await allReady(typed, 'guestbooks');
-  const { resources } = JSON.parse(await typed([...reconstruct, 'status', 'guestbook/hello', '-o', 'json']));
+  // Of one time, so that how long things took doesn't change the picture.
+  const time = new Date();
+  const status = await typed([...reconstruct, 'status', 'guestbook/hello', '-o', 'json']);
+  const { resources } = JSON.parse(status.replaceAll(/"\d{4}-\d\d-\d\dT[\d:.]+Z"/g, JSON.stringify(time)));
   // Of the events of Pods there are too many for a picture.
   const isShown = ({ reason }) => reason === 'DriftCorrected';
   const shown = resources.map((each) => ({ ...each, events: each.events.filter(isShown) }));
-  const options = { now: new Date(), paint: styleText, width: PICTURE_COLUMNS };
+  const options = { now: new Date(time.getTime() + 3_000), paint: styleText, width: PICTURE_COLUMNS };
   return drawPicture({
     construct,
     commands: [scale.join(' '), 'reconstruct status'],
@@ -125,9 +128,11 @@ async function recordedSweep(project) {
   const sweep = [process.execPath, 'test/guestbook/sweep.ts', ...checks];
   const report = await output(sweep, { cwd: project, env: {}, codes: [1] });
   // Without the lines of progress, and of the failures that of the first sample.
-  const [, table, failures] = /^(Guestbook, seed [^]*?)(^status: [^]*)/m.exec(report);
+  const [, table, failures = ''] = /^(Guestbook, seed [^]*?)(^status: [^]*)/m.exec(report) ?? [];
   const failure = failures.split('\n\n').find((text) => text.includes('nginx-unprivileged:1.29'));
-  return { [`npm run sweep -- ${checks.join(' ')}`]: `${table}${failure}\n...\n` };
+  if (failure === undefined)
+    throw new Error(`The sweep doesn't report a wrong status of the first sample:\n${report}`);
+  return { [`npm run sweep -- ${checks.join(' ')}`]: `${table}${failure.trimEnd()}\n...\n` };
 }
 
 async function allReady(typed, resource) {
@@ -194,7 +199,7 @@ function check(files) {
 /** Replaces times, and what is chosen in each run: seeds, names, and the order of Pods that follows from theirs. */
 function comparable(text) {
   return text
-    .replaceAll(/\b[\d.]+m?s\b|\b[\d.]+ s\b/g, 'TIME')
+    .replaceAll(/\b(?:\d+m)?[\d.]+ ?m?s\b|\b\d+m\b/g, 'TIME')
     .replaceAll(/(-[0-9a-f]{8,10})-[a-z0-9]{5}\b/g, '$1-POD')
     .replaceAll(/seed \d+/g, 'seed SEED')
     .replaceAll(/sweep-\w+\/swept-\d+|swept-\d+/g, 'SWEPT')

@@ -249,7 +249,7 @@ const keptName = 'demo';
 /** The sandbox of the demo, while it starts. */
 export interface StartingSandbox {
   readonly began: number;
-  /** A rejection that nothing waits for yet is no unhandled one. */
+  /** May reject before anything waits for it: that is no unhandled rejection. */
   readonly sandbox: Promise<Sandbox>;
   readonly isStarting: () => boolean;
   /** Writes what it has said until now. */

@@ -230,7 +230,8 @@ export class CleanUp {
       } catch (error) {
         problems.push(`Could not ${action.what}: ${error instanceof Error ? error.message : String(error)}`);
       }
-      this.#actions.pop();
+      // Others may have been added meanwhile.
+      this.#actions.splice(this.#actions.indexOf(action), 1);
     }
     return problems;
   }

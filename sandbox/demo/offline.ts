@@ -129,7 +129,7 @@ function showSynth({ show }: Stage, file: string, output?: string): void {
   if (output !== undefined) show.output(output);
 }
 
-/** The first lines, and how many others there are. */
+/** Returns the first lines, and how many others there are. */
 function shortened(text: string): string {
   const lines = text.trimEnd().split('\n');
   const others = lines.length - SHOWN_LINES;
@@ -143,7 +143,7 @@ function objectsIn(yaml: string): AnyObject[] {
     .map((document) => readYaml(document) as AnyObject);
 }
 
-/** What would become of the objects of one rendering by another one, in the words of `reconstruct diff`. */
+/** Returns what differs between the objects of two renderings, as `reconstruct diff` prints it. */
 function comparison(before: readonly AnyObject[], after: readonly AnyObject[]): string {
   const known = new Map(before.map((object) => [objectId(object), object]));
   const objects = after.flatMap((object) => {

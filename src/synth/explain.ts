@@ -12,7 +12,7 @@ export function explain(errors: readonly ErrorObject[], root: unknown): Problem[
   const mistyped = new Set(
     errors.filter(({ keyword }) => keyword === 'type').map(({ instancePath }) => instancePath),
   );
-  const meant = new Set(errors.map((error) => `${error.instancePath}/${meantField(error)}`));
+  const meant = new Set(errors.flatMap((error) => meantField(error) ?? []));
   const problems = errors
     .filter((error) => {
       // A required field that is only misspelt.
@@ -142,10 +142,12 @@ function plural(count: number | string, noun: string): string {
   return `${count} ${noun}${String(count) === '1' ? '' : 's'}`;
 }
 
-/** Returns the field of the schema that an unknown one is taken for. */
-function meantField({ keyword, params, parentSchema }: ErrorObject): string | undefined {
+/** Returns the pointer to the field of the schema that an unknown one is taken for. */
+function meantField({ keyword, instancePath, params, parentSchema }: ErrorObject): string | undefined {
   const known = Object.keys((parentSchema?.properties ?? {}) as object);
-  return keyword === 'additionalProperties' ? suggest(String(params.additionalProperty), known) : undefined;
+  if (keyword !== 'additionalProperties') return undefined;
+  const near = suggest(String(params.additionalProperty), known);
+  return near && `${instancePath}/${near}`;
 }
 
 function unknownField(field: string, properties: object = {}): Words {

@@ -8,6 +8,7 @@ const examples = await Promise.all(
   [
     'composition',
     'team',
+    'guestbook',
     'port-rule',
     'event-bus',
     'journal',
