@@ -122,7 +122,7 @@ export function controllerRender(milliseconds = MAX_MILLISECONDS, now = () => pe
     constructs.set(construct, all);
     const rest = all.restOf(namespace, now());
     if (rest) {
-      const message = `${ownerOf(kind, cr)} isn't rendered: the construct ${construct.name} ${rest.why}; look for a loop that doesn't end`;
+      const message = `${ownerOf(kind, cr)} isn't rendered: the construct ${construct.name} ${rest.why}; look for an endless loop, or a child process that hangs`;
       const retryAfterMilliseconds = rest.milliseconds;
       throw new OperatorError({ reason: 'RenderFailed', message, retry: 'backoff', retryAfterMilliseconds });
     }
@@ -148,7 +148,7 @@ const MAX_MILLISECONDS = 5_000;
 class StoppedRender extends OperatorError {
   constructor(owner: string, { name }: RenderedKind['construct'], milliseconds: number) {
     const why = `the construct ${name} was stopped, since it took longer than ${milliseconds / 1_000} s`;
-    const message = `${owner} can't be rendered: ${why}; look for a loop that doesn't end`;
+    const message = `${owner} can't be rendered: ${why}; look for an endless loop, or a child process that hangs`;
     super({ reason: 'RenderFailed', message, isBug: true });
   }
 }

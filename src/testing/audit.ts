@@ -72,8 +72,7 @@ export class WriteAudit {
     // What was rendered of an earlier state goes by that one.
     if (!present || !rendered?.dependencies?.has(present) || contentHash(present) !== hash) return undefined;
     this.dependents++;
-    const live = (await this.trial.objects()).flatMap((one) => kept(this.trial.stand, one) ?? []);
-    const wait = waitOf(present, rendered.dependencies, readinessIn(live));
+    const wait = waitOf(present, rendered.dependencies, readinessIn(await this.trial.objects()));
     return (
       wait &&
       `${object.kind} ${object.metadata.name} is applied while ${wait.ref.kind} ${wait.ref.name} isn't ready (${wait.readiness.reason})`
@@ -142,7 +141,7 @@ export function generatedOf(
 }
 
 /** Returns an object as the kind keeps it in memory. */
-function kept({ kind, context }: Swept, object: AnyObject): AnyObject | undefined {
+export function kept({ kind, context }: Swept, object: AnyObject): AnyObject | undefined {
   const watches = kind.controllers(context).flatMap((controller) => controller.watches);
   const { keep = keepStatus } = watches.find(({ type }) => groupKind(type) === groupKind(object)) ?? {};
   return keep(object);

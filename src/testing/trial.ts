@@ -5,6 +5,7 @@ import type { Kind, KindContext } from '../contract/kind.js';
 import { isHashAnnotation, selectorLabels } from '../contract/names.js';
 import { objectId } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
+import { withKeptStatus } from '../contract/projections.js';
 import { childReadiness } from '../contract/readiness.js';
 import { groupKind, resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
@@ -13,7 +14,7 @@ import type { ManagedFieldsEntry } from '../engine/managed-fields.js';
 import { rulesFor } from '../install/rules.js';
 import { render } from '../synth/render.js';
 import { grant } from './account.js';
-import { generatedOf, WriteAudit } from './audit.js';
+import { generatedOf, kept, WriteAudit } from './audit.js';
 import { collection } from './cluster.js';
 import type { Cluster, Place } from './cluster.js';
 import { eventually } from './eventually.js';
@@ -318,8 +319,10 @@ export class Trial implements AsyncDisposable {
     return this.stand.cluster.get<LiveResource>(this.place(name));
   }
 
+  /** Returns what its operators have applied, with the status that the kind keeps of each. */
   async objects(): Promise<AnyObject[]> {
-    return (await this.reachable()).filter(isApplied);
+    const applied = (await this.reachable()).filter(isApplied);
+    return applied.map((object) => withKeptStatus(object, kept(this.stand, object)));
   }
 
   pods(): Promise<AnyObject[]> {

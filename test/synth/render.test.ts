@@ -101,7 +101,7 @@ describe('A controller, with a construct that hangs', () => {
     hasRun();
     const rest = fault('c', { size: 1 });
     expect(rest?.message).toBe(
-      "Widget shop/web isn't rendered: the construct Built was stopped 3 times in this namespace, and rests for 60 s; look for a loop that doesn't end",
+      "Widget shop/web isn't rendered: the construct Built was stopped 3 times in this namespace, and rests for 60 s; look for an endless loop, or a child process that hangs",
     );
     expect(rest).toMatchObject({ retry: 'backoff', retryAfterMilliseconds: 60_000 });
     expect(hasRun()).toBe(false);

@@ -1,12 +1,15 @@
 import { createHash } from 'node:crypto';
+import { Construct } from 'constructs';
 import { expect, test } from 'vitest';
-import { SHARED_HASH_PREFIX } from '../../src/contract/names.js';
+import { defineCrd } from '../../src/contract/define-crd.js';
+import { defineKind } from '../../src/contract/define-kind.js';
+import { APPLIED_HASH_ANNOTATION, SHARED_HASH_PREFIX } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { fieldAt } from '../../src/engine/managed-fields.js';
 import { leavesOf, withValueAt } from '../../src/testing/checks.js';
 import { digestsOf } from '../../src/testing/render.js';
-import { endState, normal, Pace } from '../../src/testing/trial.js';
-import type { Normal, Rolling } from '../../src/testing/trial.js';
+import { endState, isReady, normal, Pace, sweptOf, Trial } from '../../src/testing/trial.js';
+import type { Normal, Rolling, Stand } from '../../src/testing/trial.js';
 
 /** State at a moment: pods that are there, those that are asked for, and conditions. */
 interface Moment {
@@ -73,6 +76,32 @@ test.each([
 
   expect(await endState(trial, clock)).toEqual({ '<readiness>': { Reconciling: 'True' } });
   expect(clock.now()).toBeLessThan(8_000);
+});
+
+test('an object is judged by the status that `keep` of its type returns, and is otherwise as it is', async () => {
+  const child = { apiVersion: 'apps.example.com/v1', kind: 'Part' };
+  const keep = ({ status }: AnyObject) => ({
+    status: { conditions: [{ type: 'Ready', status: (status as { health: string }).health }] },
+  });
+  const spec = { type: 'object', properties: {} } as const;
+  const crd = defineCrd({ group: 'apps.example.com', kind: 'Whole', description: 'Any.', spec });
+  const kind = defineKind({ crd, construct: Construct, children: [{ ...child, keep }] });
+  const annotations = { [APPLIED_HASH_ANNOTATION]: 'any' };
+  const parts = ['True', 'False'].map((health) => ({
+    ...{ ...child, metadata: { namespace: 'sweep', name: health, annotations }, spec: { of: 'any' } },
+    status: { health },
+  }));
+  const cluster = {
+    makeNamespace: (purpose: string) => Promise.resolve(purpose),
+    listIfServed: () => Promise.resolve(parts),
+  };
+  const swept = sweptOf(kind, [{ spec: {} }], undefined);
+  const trial = await Trial.begin({ ...swept, cluster } as unknown as Stand);
+
+  const objects = await trial.objects();
+
+  expect(objects.map(isReady)).toEqual([true, false]);
+  expect(objects).toMatchObject(parts.map(({ status: _, ...part }) => part));
 });
 
 test('what one manager has applied is compared, whatever another has', () => {
