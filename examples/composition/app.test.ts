@@ -24,20 +24,25 @@ for (const [kind, file] of [
     });
   });
 
-test('a name that CloudNativePG would refuse is refused', () => {
+const cached = (name: string) =>
+  render(cache, { apiVersion: 'apps.example.com/v1', kind: 'Cache', metadata: { name }, spec: {} });
+
+test('a name that CloudNativePG or a Service would refuse is refused', () => {
   const named = { ...sample, metadata: { name: '9lives' } };
 
   assert.throws(() => render(app, named), /with a letter first/);
+  assert.throws(() => cached('9lives'), /with a letter first/);
 });
 
-test('the objects of a chart have the name of each custom resource', () => {
-  const names = ['one', 'two'].map((name) => {
-    const cr = { apiVersion: 'apps.example.com/v1', kind: 'Cache', metadata: { name }, spec: {} };
-    return render(cache, cr).map(({ kind, metadata }) => `${kind} ${metadata.name}`);
-  });
+test('the objects of a chart have the name of each custom resource, and its images are as they were', () => {
+  const names = ['one', 'two'].map((name) =>
+    cached(name).map(({ kind, metadata }) => `${kind} ${metadata.name}`),
+  );
 
   assert.deepEqual(names, [
     ['Service one-cache', 'StatefulSet one-cache'],
     ['Service two-cache', 'StatefulSet two-cache'],
   ]);
+  const left = JSON.stringify(cached('one')).match(/[^"]*release-name[^"]*/g);
+  assert.deepEqual(left, ['registry.example.com/release-name/valkey:8.1']);
 });

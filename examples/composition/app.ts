@@ -5,7 +5,7 @@ import { crd, type AppProps } from './crd.ts';
 
 /** A web application: keys from the vault, a PostgreSQL, and Pods as soon as both are ready. */
 export class App extends Construct {
-  constructor(scope: Construct, id: string, { metadata: { name }, spec }: AppProps) {
+  constructor(scope: Construct, id: string, { metadata: { name, namespace = 'default' }, spec }: AppProps) {
     super(scope, id);
     const child = (apiVersion: string, kind: string, spec: object) =>
       new ApiObject(this, kind, { apiVersion, kind, metadata: { name }, spec });
@@ -13,12 +13,10 @@ export class App extends Construct {
     const keys = child('external-secrets.io/v1', 'ExternalSecret', {
       secretStoreRef: { kind: 'ClusterSecretStore', name: 'vault' },
       target: { name: `${name}-keys` },
-      dataFrom: [{ extract: { key: spec.keys } }],
+      dataFrom: [{ extract: { key: `${namespace}/${name}` } }],
     });
-    const database = child('postgresql.cnpg.io/v1', 'Cluster', {
-      instances: 3,
-      storage: { size: spec.storage },
-    });
+    const storage = { size: spec.storage };
+    const database = child('postgresql.cnpg.io/v1', 'Cluster', { instances: 3, storage });
     const web = child('apps/v1', 'Deployment', deploymentOf(name, spec));
     web.addDependency(keys, database);
   }

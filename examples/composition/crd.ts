@@ -15,7 +15,7 @@ export const crd = defineCrd({
   ],
   spec: {
     type: 'object',
-    required: ['image', 'keys'],
+    required: ['image'],
     properties: {
       image: { type: 'string', minLength: 1, description: 'Image of the application.' },
       replicas: { type: 'integer', minimum: 0, default: 2, description: 'Number of its Pods.' },
@@ -25,7 +25,6 @@ export const crd = defineCrd({
         default: '10Gi',
         description: 'Size of the volume of each PostgreSQL.',
       },
-      keys: { type: 'string', minLength: 1, description: 'Path of its keys in the vault.' },
     },
   },
 });

@@ -2,8 +2,6 @@ import { ApiObject } from 'cdk8s';
 import { defineCrd, defineKind, type AnyObject, type PropsOf } from 'cdk8s-reconstruct';
 import { Construct } from 'constructs';
 
-const text = (description: string) => ({ type: 'string', minLength: 1, description }) as const;
-
 const crd = defineCrd({
   group: 'apps.example.com',
   kind: 'Product',
@@ -18,7 +16,7 @@ const crd = defineCrd({
     type: 'object',
     required: ['apps'],
     properties: {
-      repository: text('Git repository of what the Apps need, such as dashboards and alerts.'),
+      dashboards: { type: 'boolean', default: false, description: 'Whether it has dashboards.' },
       apps: {
         type: 'array',
         description: 'The Apps.',
@@ -26,15 +24,14 @@ const crd = defineCrd({
         'x-kubernetes-list-map-keys': ['name'],
         items: {
           type: 'object',
-          required: ['name', 'image', 'keys'],
+          required: ['name', 'image'],
           properties: {
             name: {
               type: 'string',
               pattern: '^[a-z][-a-z0-9]{0,20}[a-z0-9]$',
               description: 'End of its name.',
             },
-            image: text('Its image.'),
-            keys: text('Path of its keys in the vault.'),
+            image: { type: 'string', minLength: 1, description: 'Its image.' },
           },
         },
       },
@@ -42,40 +39,44 @@ const crd = defineCrd({
   },
 });
 
-/** A message broker from a Helm chart, manifests from Git, and the Apps once both are ready. */
+/** Constants, since Argo CD applies what is in the repository with the rights of the project. */
+const source = { repoURL: 'https://git.example.com/dashboards.git', targetRevision: 'main' };
+const project = 'dashboards';
+
+/** A message broker from a Helm chart, dashboards from Git, and the Apps once both are ready. */
 class Product extends Construct {
   constructor(scope: Construct, id: string, { metadata, spec }: PropsOf<typeof crd>) {
     super(scope, id);
-    const { name, namespace } = metadata;
+    const { name, namespace = 'default' } = metadata;
 
     const broker = new ApiObject(this, 'Broker', {
       apiVersion: 'helm.toolkit.fluxcd.io/v2',
       kind: 'HelmRelease',
       metadata: { name },
-      spec: { interval: '10m', chartRef: { kind: 'OCIRepository', name: 'nats' } },
+      spec: { interval: '10m', chartRef: { kind: 'OCIRepository', namespace: 'flux-system', name: 'nats' } },
     });
     const needed = [broker];
-    if (spec.repository !== undefined)
+    if (spec.dashboards)
       needed.push(
-        new ApiObject(this, 'Manifests', {
+        new ApiObject(this, 'Dashboards', {
           apiVersion: 'argoproj.io/v1alpha1',
           kind: 'Application',
           // Without it, Argo CD leaves what it has applied.
           metadata: { name, finalizers: ['resources-finalizer.argocd.argoproj.io'] },
           spec: {
-            project: 'default',
-            source: { repoURL: spec.repository, path: name, targetRevision: 'main' },
+            project,
+            source: { ...source, path: `${namespace}/${name}` },
             destination: { server: 'https://kubernetes.default.svc', namespace },
             syncPolicy: { automated: {} },
           },
         }),
       );
-    for (const { name: end, image, keys } of spec.apps)
+    for (const { name: end, image } of spec.apps)
       new ApiObject(this, end, {
         apiVersion: 'apps.example.com/v1',
         kind: 'App',
         metadata: { name: `${name}-${end}` },
-        spec: { image, keys },
+        spec: { image },
       }).addDependency(...needed);
   }
 }

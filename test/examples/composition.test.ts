@@ -53,7 +53,7 @@ function written(file: string): AnyObject {
 test.each([
   ['broker-failed', 'failing', 'InstallFailed'],
   ['broker-ready', 'ready', 'Available'],
-  ['database-starting', 'failing', 'ClusterIsNotReady'],
+  ['database-starting', 'progressing', 'RollingOut'],
   ['database-ready', 'ready', 'Available'],
   ['keys-missing', 'failing', 'SecretSyncedError'],
   ['keys-ready', 'ready', 'Available'],
