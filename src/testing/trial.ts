@@ -322,7 +322,7 @@ export class Trial implements AsyncDisposable {
   /** Returns what its operators have applied, with the status that the kind keeps of each. */
   async objects(): Promise<AnyObject[]> {
     const applied = (await this.reachable()).filter(isApplied);
-    return applied.map((object) => withKeptStatus(object, kept(this.stand, object)));
+    return applied.map((object) => withKeptStatus(object, { status: kept(this.stand, object)?.status }));
   }
 
   pods(): Promise<AnyObject[]> {

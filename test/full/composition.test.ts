@@ -32,6 +32,10 @@ afterAll(async () => {
 
 async function tried(step: Step): Promise<void> {
   if (step.do === 'await') return terminal.printed(step.lines);
+  if (step.do === 'compare') {
+    expect(readFileSync(join(terminal.currentFolder, step.file), 'utf8')).toContain(step.text);
+    return;
+  }
   if (step.do !== 'command') throw new Error(`The page has a step that isn't tried: ${step.do}`);
   const command = local(step.text);
   if (command.endsWith(' dev')) {
