@@ -2,11 +2,19 @@
 // lists, with a manifest for users. Packs it beside that folder, and prints the file. `--repository` and `--image` say what is
 // known only where it is released; the latter is what `reconstruct install` of this package installs.
 import { execFileSync } from 'node:child_process';
-import { globSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { build } from 'esbuild';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const { values } = parseArgs({
@@ -18,7 +26,10 @@ const { values } = parseArgs({
 });
 
 const folder = packInto(values.out);
-await inlineUndici(folder);
+cpSync(join(root, 'node_modules/undici'), join(folder, 'node_modules/undici'), {
+  recursive: true,
+  filter: (path) => basename(path) !== 'docs',
+});
 if (values.image) bundleFor(values.image, join(folder, 'lib/bundle'));
 const file = join(folder, 'package.json');
 const manifest = publishedManifest(JSON.parse(readFileSync(file, 'utf8')));
@@ -48,38 +59,9 @@ function bundleFor(image, bundle) {
 }
 
 /**
- * Puts undici into the modules that import it: as a dependency, it would have npm print a block about its `engines` on an older
- * Node, beside the one line of the command that names the remedy.
- */
-async function inlineUndici(folder) {
-  const modules = ['engine/transport', 'sandbox/download'].map((name) => join(root, 'lib', `${name}.js`));
-  const others = ({ path, importer }) => (modules.includes(importer) ? { path, external: true } : undefined);
-  await build({
-    ...{
-      entryPoints: modules,
-      outbase: join(root, 'lib'),
-      outdir: join(folder, 'lib'),
-      allowOverwrite: true,
-    },
-    ...{
-      bundle: true,
-      splitting: true,
-      chunkNames: 'undici-[hash]',
-      legalComments: 'eof',
-      logLevel: 'warning',
-    },
-    ...{ format: 'esm', platform: 'node', target: 'node22.19', minifySyntax: true, minifyWhitespace: true },
-    // undici is in CommonJS, and asks for Node's own modules.
-    banner: {
-      js: "import { createRequire as __createRequire } from 'node:module';const require = __createRequire(import.meta.url);",
-    },
-    plugins: [{ name: 'others', setup: ({ onResolve }) => onResolve({ filter: /^[.#]/ }, others) }],
-  });
-}
-
-/**
- * Without what only this repository needs, what `inlineUndici` makes needless, and `engines`, which the command checks itself.
- * The types of Kubernetes' objects, which depend on undici too, are optional: npm checks no engines of those.
+ * Returns the manifest without what only this repository needs, and without `engines`, which the command checks itself. npm prints
+ * a block about those of a dependency unless it is optional: client-node, of which only types are used, and undici, which comes
+ * within the package and so is never missing.
  */
 function publishedManifest({ scripts, workspaces, devDependencies, overrides, engines, imports, ...rest }) {
   const { undici, '@kubernetes/client-node': types, ...dependencies } = rest.dependencies;
@@ -88,7 +70,8 @@ function publishedManifest({ scripts, workspaces, devDependencies, overrides, en
     ...rest,
     dependencies,
     imports: ownImports,
-    optionalDependencies: { '@kubernetes/client-node': types },
+    optionalDependencies: { undici, '@kubernetes/client-node': types },
+    bundleDependencies: ['undici'],
     ...(values.repository && { repository: { type: 'git', url: `git+${values.repository}.git` } }),
     publishConfig: { access: 'public' },
   };

@@ -56,8 +56,8 @@ errors, examples) is in the types, where an editor shows it. [A kind of your own
 [Testing a kind](../testing.md) introduce it step by step.
 `;
 
-/** Types that the API mentions and exports under another name. */
-const ALIASES: readonly string[] = ['AppServiceSpec', 'FromStatus'];
+/** Types that the API mentions and exports under another name, or that add nothing to what they are given. */
+const ALIASES: readonly string[] = ['AppServiceSpec', 'FromStatus', 'Installed'];
 
 const api = readEntries();
 const all = Object.values(api).flat();

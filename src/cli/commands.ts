@@ -497,7 +497,11 @@ export function installCommand(): Command {
       new Option(
         '--argo-health',
         "print Argo CD's health checks of the kinds instead, to patch argocd-cm",
-      ).conflicts(['apply', 'output', 'outputDir']),
+      ).conflicts([
+        ...['apply', 'replace', 'dryRun', 'acceptDataLoss', 'output', 'outputDir', 'namespace', 'image'],
+        ...['replicas', 'monitoring', 'monitoringLabels', 'runbooks', 'metricsSecure', 'metricsCertSecret'],
+        ...['omitUserIds', 'policy', 'watchNamespace', ...kindOptions().map((one) => one.attributeName())],
+      ]),
     )
     .option('--apply', 'apply them to the cluster, and remove what an earlier installation had')
     .addOption(new DryRunOption(', or leave out --apply to print what would be applied'))

@@ -42,6 +42,11 @@ export type Wire<T> = unknown extends T
         ? { readonly [Key in keyof T as WireName<Key>]: Wire<T[Key]> }
         : T;
 
+/** Refuses every value where client-node, an optional dependency, is not installed: its types would be `any`. */
+type Installed<T> = string extends keyof V1Pod
+  ? 'The types of Kubernetes are missing: run npm install with Node 22.19 or newer'
+  : T;
+
 /** Name of a field: client-node puts `_` before words of JavaScript, as in `_from`, and in place of dashes. */
 type WireName<Key> = Key extends `_${infer Name}`
   ? Name
@@ -96,21 +101,23 @@ export type KnownType<ApiVersion, Kind> = ApiVersion extends keyof KubernetesTyp
  * The manifest of a type of Kubernetes, so that the compiler refuses fields that the type doesn't have:
  * `new ApiObject(this, 'Service', { apiVersion: 'v1', kind: 'Service', ... } satisfies KubernetesManifest)`.
  */
-export type KubernetesManifest = {
-  [ApiVersion in keyof KubernetesTypes]: {
-    [Kind in keyof KubernetesTypes[ApiVersion]]: ManifestOf<ApiVersion, Kind>;
-  }[keyof KubernetesTypes[ApiVersion]];
-}[keyof KubernetesTypes];
+export type KubernetesManifest = Installed<
+  {
+    [ApiVersion in keyof KubernetesTypes]: {
+      [Kind in keyof KubernetesTypes[ApiVersion]]: ManifestOf<ApiVersion, Kind>;
+    }[keyof KubernetesTypes[ApiVersion]];
+  }[keyof KubernetesTypes]
+>;
 
 type ManifestOf<ApiVersion, Kind> = { readonly apiVersion: ApiVersion; readonly kind: Kind } & Wire<
   Omit<KnownType<ApiVersion, Kind>, 'apiVersion' | 'kind' | 'status'>
 >;
 
 /** The template of the Pods that a workload makes. */
-export type PodTemplate = Wire<V1PodTemplateSpec>;
+export type PodTemplate = Installed<Wire<V1PodTemplateSpec>>;
 
 /** The spec of a Pod, also of those that a workload makes. */
-export type PodSpec = Wire<V1PodSpec>;
+export type PodSpec = Installed<Wire<V1PodSpec>>;
 
 /**
  * A child as `status` and `handOver` read it, by the type that its kind declares: `child.kind === 'Deployment'` gives its

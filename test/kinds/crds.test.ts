@@ -182,10 +182,14 @@ describe('AppService under a group of one’s own', () => {
     expect(kind).toMatchObject({ name: 'appservice', children: appService.children });
   });
 
-  test.each(['Apps.example.net', 'apps', 'apps.k8s.io'])('%s is none', (group) => {
-    expect(() => appServiceIn(group)).toThrow(
-      `appServiceIn: '${group}' is no domain of yours; write 'apps.example.com'`,
-    );
+  test.each([
+    ['Apps.example.net', "is not a domain name; write one of yours, such as 'apps.example.com'"],
+    ['apps', "is not a domain name; write one of yours, such as 'apps.example.com'"],
+    ['apps.k8s.io', "belongs to Kubernetes; write a domain of yours: 'apps.example.com'"],
+    ['kosmos.io', 'comes with the command; leave it out, and use --kinds appservice'],
+    ['app.example.com', 'comes with the command; leave it out, and use --kinds appservice.app.example.com'],
+  ])('%s is none', (group, why) => {
+    expect(() => appServiceIn(group)).toThrow(`appServiceIn: '${group}' ${why}`);
   });
 });
 

@@ -21,16 +21,27 @@ export const appService = defineAppService(
 
 ENDING.add(AppService);
 
+/** Names for `--kinds` of the AppServices that come with the command, by group. */
+const SHIPPED: Readonly<Partial<Record<string, string>>> = {
+  'kosmos.io': 'appservice',
+  'app.example.com': 'appservice.app.example.com',
+};
+
 /**
  * Defines AppService under an API group of one's own: the same fields, children and status. Its CRD has neither short name
  * nor category, which stay unambiguous beside `kosmos.io`.
  *
  * @param group - a domain of one's own, such as `apps.example.com`
- * @throws OperatorError `InvalidDefinition` for what is no domain, and for groups of Kubernetes itself
+ * @throws OperatorError `InvalidDefinition` for what is no domain, for groups of Kubernetes itself, and for those of the built-in kinds
  */
 export function appServiceIn(group: string): OwnedKind {
-  if (!isGroup(group) || isKubernetesGroup(group))
-    throw misdefined('appServiceIn', `${shownOption(group)} is no domain of yours; write 'apps.example.com'`);
+  const refuse = (what: string): never => {
+    throw misdefined('appServiceIn', `${shownOption(group)} ${what}`);
+  };
+  if (!isGroup(group)) refuse("is not a domain name; write one of yours, such as 'apps.example.com'");
+  if (isKubernetesGroup(group)) refuse("belongs to Kubernetes; write a domain of yours: 'apps.example.com'");
+  const shipped = SHIPPED[group];
+  if (shipped) refuse(`comes with the command; leave it out, and use --kinds ${shipped}`);
   const { metadata, spec, ...crd } = appService.crd;
   const { shortNames, categories, ...names } = spec.names;
   const name = `appservices.${group}`;
