@@ -99,7 +99,7 @@ function drawing({ above, below, columns, palette }) {
   );
   const font = '13.2px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace';
   return `${[
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${top + bottom}" viewBox="0 0 ${width} ${top + bottom}" role="img">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${top + bottom}" viewBox="0 0 ${width} ${top + bottom}" style="max-width:100%;height:auto" role="img">`,
     '<title>A construct renders a Deployment; below it, reconstruct status of a custom resource</title>',
     '<style>',
     `text{font:${font};fill:${palette.text};white-space:pre}`,
