@@ -40,7 +40,10 @@ export async function drawPicture({ construct, commands, output, columns }) {
   });
   const above = codeLines(narrow.trimEnd());
   const below = [
-    ...commands.map((text) => [{ at: 0, text: `$ ${text}`, look: 'dim' }]),
+    ...commands.map((text) => [
+      { at: 0, text: '$', look: 'dim' },
+      { at: 2, text },
+    ]),
     ...output.trimEnd().split('\n').map(terminalLine),
   ];
   const widest = Math.max(...[...above, ...below].flat().map(({ at, text }) => at + text.length));

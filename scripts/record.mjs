@@ -123,6 +123,7 @@ async function recordedApp(typed) {
 
 /** Sweeps the kind with a wrong status. */
 async function recordedSweep(project) {
+  writeFileSync(join(project, 'src/guestbook/construct.ts'), construct);
   edit(join(project, 'src/guestbook/kind.ts'), alwaysOpen);
   const checks = ['drift', 'kills', 'status'];
   const sweep = [process.execPath, 'test/guestbook/sweep.ts', ...checks];
