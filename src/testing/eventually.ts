@@ -21,7 +21,7 @@ export async function eventually<T>(
       if (Date.now() > deadline) {
         // The error itself, since a failed assertion carries more than its message: the difference that is shown.
         if (error instanceof Error)
-          error.message = `Still so after ${deadlineMilliseconds / 1000} s: ${error.message}`;
+          error.message = `Still so after ${Number((deadlineMilliseconds / 1000).toPrecision(2))} s: ${error.message}`;
         throw error;
       }
     }
