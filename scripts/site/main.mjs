@@ -33,7 +33,7 @@ spawn(process.execPath, [...command, ...rest], { cwd: folder, stdio: 'inherit' }
   process.exitCode = code ?? 1;
   if (task === 'build' && code === 0)
     process.stdout.write(
-      'The site is in dist/docs/. To read it, and see edits as you save: npm run docs -- dev\n',
+      'The site is in dist/docs/, for any web server. To read it here, and see edits as you save: npm run docs -- dev\n',
     );
 });
 
