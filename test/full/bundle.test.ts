@@ -106,7 +106,7 @@ test('a construct in an endless loop is stopped, and the custom resource is name
   const file = join(folder, 'lib/bundle/reconstruct.mjs');
   const { status, stderr } = spawnSync(process.execPath, [file, ...args], { encoding: 'utf8' });
   expect(stderr).toContain(
-    "loop.yaml: document 1, line 1: Loop one can't be rendered: the construct Endless was stopped, since it took longer than 5 s; look for a loop",
+    "loop.yaml: document 1, line 1: Loop one can't be rendered: the construct Endless was stopped, since it took longer than 5 s; look for an endless loop",
   );
   expect(status).toBe(2);
 });
