@@ -53,7 +53,7 @@ async function recorded() {
     const typed = (words, options) => output(words, { cwd: project, env, ...options });
     await run([kind]);
     const picture = await recordedPicture(typed);
-    const outputs = { ...(await recordedDiff(project, typed)) };
+    const outputs = await recordedDiff(project, typed);
     const prerequisites = join(root, 'examples/composition/prerequisites');
     await typed(['kubectl', 'apply', '--server-side', '-f', prerequisites]);
     await typed(['kubectl', 'wait', '--for=condition=Established', '-f', prerequisites]);
@@ -197,7 +197,7 @@ function check(files) {
   }
 }
 
-/** Replaces times, and what is chosen in each run: seeds, names, and the order of Pods that follows from theirs. */
+/** Replaces what each run chooses: times, seeds, and the names of Pods and of what a sweep creates. */
 function comparable(text) {
   return text
     .replaceAll(/\b(?:\d+m)?[\d.]+ ?m?s\b|\b\d+m\b/g, 'TIME')
