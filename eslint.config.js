@@ -3,14 +3,17 @@ import tseslint from 'typescript-eslint';
 
 /** Who may import whom inside src/ (docs/decisions/0002-layers.md). A layer always may import itself. */
 const layers = {
-  contract: [],
+  contract: ['author'],
   telemetry: ['contract'],
-  kinds: ['contract', 'telemetry'],
-  synth: ['contract', 'telemetry'],
-  engine: ['contract', 'telemetry'],
+  client: ['contract', 'telemetry'],
+  validate: ['contract'],
+  author: ['contract', 'render'],
+  render: ['contract', 'author', 'validate'],
+  kinds: ['contract', 'telemetry', 'author', 'render'],
+  engine: ['contract', 'telemetry', 'client'],
   install: ['contract', 'telemetry'],
-  testing: ['contract', 'telemetry', 'kinds', 'synth', 'engine', 'install'],
-  cli: ['contract', 'telemetry', 'kinds', 'synth', 'engine', 'install'],
+  testing: ['contract', 'telemetry', 'client', 'author', 'validate', 'render', 'kinds', 'engine', 'install'],
+  cli: ['contract', 'telemetry', 'client', 'author', 'validate', 'render', 'kinds', 'engine', 'install'],
 };
 
 const sandboxPattern = {

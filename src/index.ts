@@ -6,10 +6,10 @@
  */
 
 // A kind of one's own.
-export { defineCrd } from './contract/define-crd.js';
-export type { CelRule, CrdProps, SchemaProperties } from './contract/define-crd.js';
-export type { LibrarySchema } from './contract/library-schemas.js';
-export type { FromSchema, PropsOf, SpecOf, StatusOf, TypedCrd } from './contract/typed-crd.js';
+export { defineCrd } from './author/define-crd.js';
+export type { CelRule, CrdProps, SchemaProperties } from './author/define-crd.js';
+export type { LibrarySchema } from './author/library-schemas.js';
+export type { FromSchema, PropsOf, SpecOf, StatusOf, TypedCrd } from './author/typed-crd.js';
 export type {
   ChildOf,
   KubernetesManifest,
@@ -17,19 +17,14 @@ export type {
   PodSpec,
   PodTemplate,
   Wire,
-} from './contract/kubernetes-types.js';
+} from './author/kubernetes-types.js';
 export { loadCrd, servedType, storedVersion } from './contract/crd.js';
 export type { CrdColumn, CrdVersion, CustomResourceDefinition, StructuralSchema } from './contract/crd.js';
-export { defineKind } from './contract/define-kind.js';
-export { podsOf } from './contract/pods.js';
-export type { ChildTypeProps, KindProps, RelatedTypeProps } from './contract/define-kind.js';
-export type {
-  HandOver,
-  HandOverFunction,
-  HandOverReplicasProps,
-  KeptReplicas,
-} from './contract/hand-over.js';
-export { handOverReplicas, keepReplicas } from './contract/hand-over.js';
+export { defineKind } from './author/define-kind.js';
+export { podsOf } from './author/pods.js';
+export type { ChildTypeProps, KindProps, RelatedTypeProps } from './author/define-kind.js';
+export type { HandOver, HandOverFunction, HandOverReplicasProps, KeptReplicas } from './author/hand-over.js';
+export { handOverReplicas, keepReplicas } from './author/hand-over.js';
 export type {
   CustomResourceProps,
   Kind,
@@ -63,10 +58,10 @@ export {
 export type { NamedKind } from './contract/names.js';
 
 // Status of a custom resource.
-export type { Failure, StatusFunction, StatusInput, StatusReport } from './contract/status.js';
+export type { Failure, StatusFunction, StatusInput, StatusReport } from './author/status.js';
 export { dateConditions, standardConditions } from './contract/conditions.js';
 export type { Condition, ConditionProps, ConditionStatus, Phase, Readiness } from './contract/conditions.js';
-export { childReadiness, worstReadiness } from './contract/readiness.js';
+export { childReadiness, worstReadiness } from './author/readiness.js';
 
 // Objects, and their types.
 export { controllerOf, describeRef, objectKey, refOf, splitKey } from './contract/object.js';
@@ -111,8 +106,8 @@ export type { Deletion, Propagation, Sweep, SweepReader, SweepStep } from './con
 export { keepIdentity, keepStatus } from './contract/projections.js';
 
 // Rendering, and rights.
-export { renderStored } from './synth/render.js';
-export { checksumAnnotations } from './contract/references.js';
+export { renderStored } from './render/render.js';
+export { checksumAnnotations } from './author/references.js';
 export type {
   Find,
   KindReferences,
@@ -121,7 +116,7 @@ export type {
   ReferenceProps,
   References,
   ReferencesOf,
-} from './contract/references.js';
+} from './author/references.js';
 export type { Generated, GeneratedValue, GeneratedValues, KindGenerated } from './contract/generated.js';
 export { leaseRules, rulesFor } from './install/rules.js';
 export type { PolicyRule } from './install/rules.js';

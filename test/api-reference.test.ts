@@ -20,26 +20,26 @@ const ENTRIES = { 'cdk8s-reconstruct': 'index.ts', 'cdk8s-reconstruct/testing': 
 
 /** Sections of the page, by where the files that declare their exports begin. */
 const SECTIONS: readonly (readonly [title: string, ...files: string[]])[] = [
-  ['Defining a kind', 'contract/define-kind', 'contract/define-crd', 'contract/typed-crd'],
+  ['Defining a kind', 'author/define-kind', 'author/define-crd', 'author/typed-crd'],
   [
     'Readiness, status and errors',
-    'contract/status',
-    'contract/readiness',
+    'author/status',
+    'author/readiness',
     'contract/conditions',
     'contract/error',
   ],
-  ['Handing fields over', 'contract/hand-over'],
-  ['Rendering manifests', 'synth/'],
+  ['Handing fields over', 'author/hand-over'],
+  ['Rendering manifests', 'render/'],
   [
     'Objects, types and names',
     'contract/crd',
-    'contract/kubernetes-types',
+    'author/kubernetes-types',
     'contract/resource',
     'contract/object',
     'contract/names',
     'contract/pro',
   ],
-  ['The core contract', 'contract/'],
+  ['The core contract', 'contract/', 'author/'],
   ['Rights', 'install/'],
   ['Built-in kinds', 'kinds/'],
   ['Sweeping a kind', 'testing/sweep'],

@@ -40,7 +40,7 @@ function eventsIn(path: string): string[] {
 }
 
 it.each([
-  ['cli', ['contract', 'engine', 'synth', 'cli/tree']],
+  ['cli', ['contract', 'client', 'author', 'render', 'validate', 'engine', 'cli/synth', 'cli/tree']],
   ['appservice', ['kinds/app-service']],
   ['streamingress', ['kinds/stream-ingress']],
   ['jobwatcher', ['kinds/job-watcher']],

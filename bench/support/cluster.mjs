@@ -1,6 +1,6 @@
 // A control plane of the bench's own, as its admin sees it: raw requests over the project's own transport.
-import { loadKubeconfig } from '../../lib/engine/kubeconfig.js';
-import { UndiciTransport } from '../../lib/engine/transport.js';
+import { loadKubeconfig } from '../../lib/client/kubeconfig.js';
+import { UndiciTransport } from '../../lib/client/transport.js';
 import { appService } from '../../lib/kinds/app-service/kind.js';
 import { startSandbox } from '../../lib/sandbox/control-plane.js';
 import { startWatchdog } from '../../lib/sandbox/watchdog.js';

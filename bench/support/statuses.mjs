@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { standardConditions } from '../../lib/contract/conditions.js';
 import { keepStatus } from '../../lib/contract/projections.js';
 import { appServiceStatus } from '../../lib/kinds/app-service/status.js';
-import { render } from '../../lib/synth/render.js';
+import { render } from '../../lib/render/render.js';
 import { appService, deployment, pod, service } from './cluster.mjs';
 import { until } from './util.mjs';
 

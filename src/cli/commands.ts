@@ -4,7 +4,7 @@ import { Argument, Command as Commander, InvalidArgumentError, Option } from 'co
 import type { ParseOptionsResult } from 'commander';
 import { DRIFT_MODES } from '../contract/controller.js';
 import { messageOf } from '../contract/error.js';
-import { parseLabelSelector } from '../contract/label-selector.js';
+import { parseLabelSelector } from '../author/label-selector.js';
 import type { FlagValues, KindFlag } from '../contract/kind.js';
 import { DEFAULT_NAMESPACE, environmentName, INSTALLATION_LABELS } from '../install/names.js';
 import { MONITORING_PARTS } from '../install/props.js';

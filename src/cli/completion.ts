@@ -186,7 +186,7 @@ async function namesFor(of: Option | Argument, word: string, line: CommandLine):
   const starting = (names: readonly string[]): string[] =>
     names.map((name) => before + name).filter((name) => name.startsWith(word));
   if (attribute === 'context')
-    return starting((await import('../engine/kubeconfig.js')).contextsOf(line.options));
+    return starting((await import('../client/kubeconfig.js')).contextsOf(line.options));
   if (attribute === 'kinds') return starting((await kindsOf(line)).map(({ name }) => name));
   return /namespaces?$/i.test(attribute)
     ? starting(await listed((await import('../install/cluster.js')).namespaceType, line))
@@ -219,7 +219,7 @@ async function kindsOf({ options }: CommandLine): Promise<Kind[]> {
 
 /** Returns the names of live objects; of all namespaces, each once. */
 async function listed(type: ResourceType, line: CommandLine): Promise<string[]> {
-  const [{ withCluster }, { Api }] = await Promise.all([import('./cluster.js'), import('../engine/api.js')]);
+  const [{ withCluster }, { Api }] = await Promise.all([import('./cluster.js'), import('../client/api.js')]);
   const { namespace, allNamespaces, kubeconfig, context, as } = line.options;
   const options = {
     ...(kubeconfig !== undefined && { kubeconfig }),

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { shownOption } from '../contract/definition.js';
+import { shownOption } from '../author/definition.js';
 import type { Kind } from '../contract/kind.js';
 import { isMap } from '../contract/object.js';
 import { describeThrown, markedOrigin, originOf } from '../contract/origin.js';

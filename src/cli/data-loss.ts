@@ -5,10 +5,10 @@ import { keyOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import type { DefinitionChange } from '../install/apply.js';
 import type { Cluster } from '../install/cluster.js';
-import { applyDefaults } from '../synth/defaults.js';
-import { formatPath, UNKNOWN_FIELD } from '../synth/problem.js';
-import type { Problem } from '../synth/problem.js';
-import { compileSchema } from '../synth/schema.js';
+import { applyDefaults } from '../validate/defaults.js';
+import { formatPath, UNKNOWN_FIELD } from '../validate/problem.js';
+import type { Problem } from '../validate/problem.js';
+import { compileSchema } from '../validate/schema.js';
 import { CliError } from './exit.js';
 
 const MAX_EXAMPLES = 3;

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { render } from '../synth/render.js';
+import { render } from '../render/render.js';
 import { withCluster } from './cluster.js';
 import { kindFlagValues } from './commands.js';
 import type { SharedOptions } from './commands.js';

@@ -4,7 +4,7 @@ import { LEASE_NAME } from '../contract/names.js';
 import { describeRef, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
-import { ApiError } from '../engine/api-error.js';
+import { ApiError } from '../client/api-error.js';
 import type { Cluster } from '../install/cluster.js';
 import {
   deploymentType,

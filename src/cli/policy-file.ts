@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '../contract/error.js';
 import type { Kind, Policy } from '../contract/kind.js';
-import type { Clock } from '../engine/clock.js';
+import type { Clock } from '../client/clock.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { SharedOptions } from './commands.js';

@@ -1,10 +1,10 @@
 import type { StructuralSchema } from '../contract/crd.js';
 import type { Kind, Policy } from '../contract/kind.js';
-import { parseDocuments } from '../synth/document.js';
-import type { Document } from '../synth/document.js';
-import { formatProblem, showValue } from '../synth/problem.js';
-import type { Problem } from '../synth/problem.js';
-import { compileSchema } from '../synth/schema.js';
+import { parseDocuments } from '../validate/document.js';
+import type { Document } from '../validate/document.js';
+import { formatProblem, showValue } from '../validate/problem.js';
+import type { Problem } from '../validate/problem.js';
+import { compileSchema } from '../validate/schema.js';
 import { CliError } from './exit.js';
 
 const EXAMPLE = 'write e.g. "appservice: { maxSize: 10 }"';

@@ -1,6 +1,6 @@
 import { groupKind } from '../contract/resource.js';
-import { Api } from '../engine/api.js';
-import { systemClock } from '../engine/clock.js';
+import { Api } from '../client/api.js';
+import { systemClock } from '../client/clock.js';
 import { withCluster } from './cluster.js';
 import type { SharedOptions } from './commands.js';
 import { loadKinds } from './config.js';

@@ -1,6 +1,6 @@
-import { writeFolder } from '../synth/folder.js';
-import { readReferences } from '../synth/references.js';
-import { synth } from '../synth/synth.js';
+import { writeFolder } from './synth/folder.js';
+import { readReferences } from '../render/references.js';
+import { synth } from './synth/synth.js';
 import { kindFlagValues } from './commands.js';
 import type { SharedOptions } from './commands.js';
 import { loadKinds } from './config.js';

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Transport } from '../engine/transport.js';
+import type { Transport } from '../client/transport.js';
 import type { ClusterClient } from './cluster.js';
 import type { ClusterOptions } from './commands.js';
 

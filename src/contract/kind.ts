@@ -3,7 +3,7 @@ import type { Controller } from './controller.js';
 import type { CustomResourceDefinition, StructuralSchema } from './crd.js';
 import type { Generated, KindGenerated } from './generated.js';
 import type { AnyObject, CustomResource } from './object.js';
-import type { KindReferences, ReferencedByName } from './references.js';
+import type { KindReferences, ReferencedByName } from '../author/references.js';
 import type { ResourceType } from './resource.js';
 
 /** Props of a construct: the custom resource, without what only a live object has. */

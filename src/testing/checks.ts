@@ -6,8 +6,8 @@ import { controllerOf, describeRef, isContainer, objectId, refOf } from '../cont
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
-import { describePath, driftOf, fieldAt, managedFieldsOf } from '../engine/managed-fields.js';
-import type { FieldPath, FieldsV1 } from '../engine/managed-fields.js';
+import { describePath, driftOf, fieldAt, managedFieldsOf } from '../engine/steps/managed-fields.js';
+import type { FieldPath, FieldsV1 } from '../engine/steps/managed-fields.js';
 import { collection } from './cluster.js';
 import { eventually } from './eventually.js';
 import { differences } from './render.js';

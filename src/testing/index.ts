@@ -23,7 +23,7 @@ export { Operator, withSandbox } from './operator.js';
 export type { OperatorProps, SandboxContext, WithSandboxOptions } from './operator.js';
 export { readSamples, render } from './render.js';
 export type { SampleObject } from './render.js';
-export type { OfflineInputs } from '../synth/references.js';
+export type { OfflineInputs } from '../render/references.js';
 export { formatReport, requireHeld, sweep, sweepCommand } from './sweep.js';
 export type {
   CheckName,

@@ -1,10 +1,10 @@
 import { startSandbox } from '#sandbox/control-plane.js';
 import type { Sandbox, SandboxOptions } from '#sandbox/control-plane.js';
 import type { Kind, KindContext } from '../contract/kind.js';
-import { loadKubeconfig } from '../engine/kubeconfig.js';
-import { Manager } from '../engine/manager.js';
-import { UndiciTransport } from '../engine/transport.js';
-import { render } from '../synth/render.js';
+import { loadKubeconfig } from '../client/kubeconfig.js';
+import { Manager } from '../engine/loop/manager.js';
+import { UndiciTransport } from '../client/transport.js';
+import { render } from '../render/render.js';
 import { silentLogger } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { installCrd } from './account.js';

@@ -1,14 +1,14 @@
 import { parseArgs } from 'node:util';
 import type { SandboxClient } from '#sandbox/client.js';
 import { storedVersion } from '../contract/crd.js';
-import { oneOf } from '../contract/definition.js';
+import { oneOf } from '../author/definition.js';
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { FlagValues, Kind } from '../contract/kind.js';
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
 import { rulesFor } from '../install/rules.js';
-import { judge, KnownKinds } from '../synth/custom-resource.js';
-import { formatProblem, showValue } from '../synth/problem.js';
+import { judge, KnownKinds } from '../validate/custom-resource.js';
+import { formatProblem, showValue } from '../validate/problem.js';
 import { accountKubeconfig, grant, installCrd, withdraw } from './account.js';
 import { adoption, control, observed, order, references, values } from './capabilities.js';
 import { collisions, drift, events, kills, ownership, settling, status } from './checks.js';

@@ -1,7 +1,7 @@
 import { OperatorError } from '../contract/error.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
-import { APPLY } from '../engine/api.js';
+import { APPLY } from '../client/api.js';
 import { collection } from './cluster.js';
 import { rendered, renderedSamples } from './render.js';
 import { withoutMoment } from './sweep.js';

@@ -2,9 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { storedVersion } from '../contract/crd.js';
 import type { StructuralSchema } from '../contract/crd.js';
 import type { Kind } from '../contract/kind.js';
-import { judge, KnownKinds } from '../synth/custom-resource.js';
-import { applyDefaults } from '../synth/defaults.js';
-import type { Problem } from '../synth/problem.js';
+import { judge, KnownKinds } from '../validate/custom-resource.js';
+import { applyDefaults } from '../validate/defaults.js';
+import type { Problem } from '../validate/problem.js';
 
 export type Spec = Readonly<Record<string, unknown>>;
 

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AnyObject } from '../contract/object.js';
-import { APPLY } from '../engine/api.js';
-import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../engine/transport.js';
-import { LineSplitter } from '../engine/watch.js';
+import { APPLY } from '../client/api.js';
+import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../client/transport.js';
+import { LineSplitter } from '../engine/watch/watch.js';
 import { WatchLine } from './watch-line.js';
 
 /** The end of an operator: at its n-th write, from 1 on, before it is sent or once it is answered. */

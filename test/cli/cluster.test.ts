@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { asCliError, ClusterClient, requireVersion, retryingTransport } from '../../src/cli/cluster.js';
 import { CliError } from '../../src/cli/exit.js';
 import { OperatorError } from '../../src/contract/error.js';
-import { ApiError, GRANT } from '../../src/engine/api-error.js';
-import type { ApiRequest, ApiResponse, Transport } from '../../src/engine/transport.js';
+import { ApiError, GRANT } from '../../src/client/api-error.js';
+import type { ApiRequest, ApiResponse, Transport } from '../../src/client/transport.js';
 import { failure } from '../engine/support/builders.js';
 
 type Answer = (request: ApiRequest) => ApiResponse | Error;

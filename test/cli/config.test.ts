@@ -101,7 +101,7 @@ test.each([
 );
 
 test('a definition that cannot work is reported with its line', async () => {
-  const defineCrd = pathToFileURL(join(import.meta.dirname, '../../src/contract/define-crd.ts')).href;
+  const defineCrd = pathToFileURL(join(import.meta.dirname, '../../src/author/define-crd.ts')).href;
   const text = `import { defineCrd } from '${defineCrd}';\n\nexport default defineCrd({ group: 'web' });`;
   const config = join(folderWith({ 'c.mjs': text }), 'c.mjs');
   expect(await messageOf(loadKinds({ builtIn: [], config }))).toMatch(

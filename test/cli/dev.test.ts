@@ -17,7 +17,7 @@ import type {
   Verdict,
 } from '../../src/cli/tree/model.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { Api } from '../../src/engine/api.js';
+import { Api } from '../../src/client/api.js';
 import * as devStand from '../../src/testing/dev-stand.js';
 import { anObject, CONFIG_MAP, configMap, failure, ownedBy, WIDGET } from '../engine/support/builders.js';
 import { VirtualClock } from '../engine/support/virtual-clock.js';

@@ -7,11 +7,11 @@ import { program } from '../../src/cli/commands.js';
 import { CliError } from '../../src/cli/exit.js';
 import { OperatorError } from '../../src/contract/error.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import type { Result } from '../../src/synth/resource-list.js';
+import type { Result } from '../../src/cli/synth/resource-list.js';
 
 const { input, output } = vi.hoisted(() => ({ input: { text: '' }, output: { text: '' } }));
 
-vi.mock(import('../../src/synth/document.js'), async (original) => ({
+vi.mock(import('../../src/validate/document.js'), async (original) => ({
   ...(await original()),
   readStdin: () => Promise.resolve(Buffer.from(input.text)),
 }));

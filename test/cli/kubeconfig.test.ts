@@ -10,10 +10,10 @@ import type { TLSSocket } from 'node:tls';
 import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { withCluster } from '../../src/cli/cluster.js';
 import type { ClusterOptions } from '../../src/cli/commands.js';
-import { UserCredentials } from '../../src/engine/credentials.js';
-import { loadKubeconfig } from '../../src/engine/kubeconfig.js';
-import type { KubeconfigOptions } from '../../src/engine/kubeconfig.js';
-import type { Transport } from '../../src/engine/transport.js';
+import { UserCredentials } from '../../src/client/credentials.js';
+import { loadKubeconfig } from '../../src/client/kubeconfig.js';
+import type { KubeconfigOptions } from '../../src/client/kubeconfig.js';
+import type { Transport } from '../../src/client/transport.js';
 import { selfSignedCertificate } from '../../src/telemetry/certificate.js';
 import { intermediate, ofIntermediate } from './support/chain.js';
 

@@ -6,14 +6,14 @@ import type { List } from '../../src/cli/tree/model.js';
 import { linesOf } from '../../src/cli/tree/text.js';
 import { OperatorError } from '../../src/contract/error.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { ApiError } from '../../src/engine/api-error.js';
+import { ApiError } from '../../src/client/api-error.js';
 import { installManifests } from '../../src/install/manifests.js';
 import type { InstallProps } from '../../src/install/props.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { builtInKinds } from '../../src/kinds/index.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
-import { render } from '../../src/synth/render.js';
+import { render } from '../../src/render/render.js';
 import { anObject, failure } from '../engine/support/builders.js';
 import { MemoryCluster } from '../install/memory-cluster.js';
 

@@ -1,6 +1,6 @@
 import { Construct } from 'constructs';
 import { describe, expect, it } from 'vitest';
-import { defineKind } from '../../src/contract/define-kind.js';
+import { defineKind } from '../../src/author/define-kind.js';
 import { OperatorError } from '../../src/contract/error.js';
 import type { OwnedKind } from '../../src/contract/kind.js';
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { inAnotherWorld, unsteadiness } from '../../src/contract/deterministic.js';
+import { inAnotherWorld, unsteadiness } from '../../src/render/deterministic.js';
 import type { AnyObject } from '../../src/contract/object.js';
 
 const map = (data: unknown, kind = 'ConfigMap', name = 'web'): AnyObject => ({

@@ -3,8 +3,8 @@ import type { ChangeSet } from '../../src/contract/change.js';
 import type { Plan } from '../../src/contract/controller.js';
 import { bitsOf, KindGenerated, makeValue, secretType } from '../../src/contract/generated.js';
 import type { AnyObject, CustomResource } from '../../src/contract/object.js';
-import { OwnedChildren } from '../../src/contract/owned-children.js';
-import type { OwningKind } from '../../src/contract/owned-children.js';
+import { OwnedChildren } from '../../src/author/owned-children.js';
+import type { OwningKind } from '../../src/author/owned-children.js';
 import { OperatorError } from '../../src/contract/error.js';
 import { groupKind, resourceType } from '../../src/contract/resource.js';
 

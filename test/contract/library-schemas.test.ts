@@ -2,8 +2,8 @@ import { Type } from '@sinclair/typebox';
 import { Type as NewType } from 'typebox';
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import { z } from 'zod';
-import { defineCrd } from '../../src/contract/define-crd.js';
-import type { SpecOf, StatusOf } from '../../src/contract/typed-crd.js';
+import { defineCrd } from '../../src/author/define-crd.js';
+import type { SpecOf, StatusOf } from '../../src/author/typed-crd.js';
 
 const names = { group: 'web.example.com', kind: 'Guestbook', description: 'A guestbook.' };
 

@@ -1,6 +1,6 @@
 import { expect, it, test } from 'vitest';
-import { defineCrd } from '../../src/contract/define-crd.js';
-import { KNOWN_KINDS } from '../../src/contract/define-kind.js';
+import { defineCrd } from '../../src/author/define-crd.js';
+import { KNOWN_KINDS } from '../../src/author/define-kind.js';
 import * as names from '../../src/contract/names.js';
 import { groupKind, guessPlural } from '../../src/contract/resource.js';
 import { suggest } from '../../src/contract/suggest.js';

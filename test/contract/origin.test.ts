@@ -10,7 +10,7 @@ function withStack(...frames: string[]): Error {
   return error;
 }
 
-const own = new URL('../../src/synth/render.ts', import.meta.url).href;
+const own = new URL('../../src/render/render.ts', import.meta.url).href;
 
 test.each([
   ['a constructor', ['new Widget (file:///kinds/kind.mjs:12:5)'], '/kinds/kind.mjs:12:5'],

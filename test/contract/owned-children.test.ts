@@ -7,11 +7,11 @@ import type { Render } from '../../src/contract/kind.js';
 import { APPLIED_HASH_ANNOTATION, LAST_APPLIED_ANNOTATION } from '../../src/contract/names.js';
 import { contentHash } from '../../src/contract/object.js';
 import type { AnyObject, CustomResource } from '../../src/contract/object.js';
-import { OwnedChildren } from '../../src/contract/owned-children.js';
-import type { OwnFunctions, OwningKind } from '../../src/contract/owned-children.js';
-import { keepPod, podsOf } from '../../src/contract/pods.js';
+import { OwnedChildren } from '../../src/author/owned-children.js';
+import type { OwnFunctions, OwningKind } from '../../src/author/owned-children.js';
+import { keepPod, podsOf } from '../../src/author/pods.js';
 import { keepUnreadable } from '../../src/contract/projections.js';
-import { checksumAnnotations, KindReferences } from '../../src/contract/references.js';
+import { checksumAnnotations, KindReferences } from '../../src/author/references.js';
 import { groupKind, resourceType } from '../../src/contract/resource.js';
 
 const NOW = new Date('2026-01-02T03:04:05Z');

@@ -6,10 +6,10 @@ import type { Found, Lookup, Query } from '../../src/contract/controller.js';
 import { OperatorError } from '../../src/contract/error.js';
 import type { AnyObject, CustomResource } from '../../src/contract/object.js';
 import { keepUnreadable } from '../../src/contract/projections.js';
-import { checksumAnnotations, KindReferences } from '../../src/contract/references.js';
-import type { ReferenceProps } from '../../src/contract/references.js';
+import { checksumAnnotations, KindReferences } from '../../src/author/references.js';
+import type { ReferenceProps } from '../../src/author/references.js';
 import { resourceType } from '../../src/contract/resource.js';
-import { controllerRender, render } from '../../src/synth/render.js';
+import { controllerRender, render } from '../../src/render/render.js';
 import { withoutDigests } from '../../src/testing/render.js';
 
 const WIDGET = resourceType({ apiVersion: 'demo.io/v1', kind: 'Widget' });

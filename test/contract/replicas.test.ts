@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
-import { handOverReplicas, keepReplicas } from '../../src/contract/hand-over.js';
+import { handOverReplicas, keepReplicas } from '../../src/author/hand-over.js';
 
 const IDENTITY = { namespace: 'shop', name: 'web', uid: 'uid' };
 const VERSION = { resourceVersion: '7' };

@@ -2,11 +2,11 @@ import type { V1JSONSchemaProps, V1ListMeta } from '@kubernetes/client-node';
 import { Construct } from 'constructs';
 import { describe, expectTypeOf, it } from 'vitest';
 import type { KosmosAppService } from '../../imports/kosmos.io.js';
-import { defineCrd } from '../../src/contract/define-crd.js';
-import { defineKind } from '../../src/contract/define-kind.js';
-import type { KubernetesManifest, Wire } from '../../src/contract/kubernetes-types.js';
-import type { ReferenceProps, References } from '../../src/contract/references.js';
-import type { PropsOf, SpecOf, StatusOf } from '../../src/contract/typed-crd.js';
+import { defineCrd } from '../../src/author/define-crd.js';
+import { defineKind } from '../../src/author/define-kind.js';
+import type { KubernetesManifest, Wire } from '../../src/author/kubernetes-types.js';
+import type { ReferenceProps, References } from '../../src/author/references.js';
+import type { PropsOf, SpecOf, StatusOf } from '../../src/author/typed-crd.js';
 
 /** Checked by the compiler, `tsc -p test`; running it proves little more than that it loads. */
 const crd = defineCrd({

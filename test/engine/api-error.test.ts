@@ -1,9 +1,9 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { ApiError, askedDelay, classify, mostPause } from '../../src/engine/api-error.js';
-import type { REFUSED_AS_FAILURE } from '../../src/engine/api-error.js';
+import { ApiError, askedDelay, classify, mostPause } from '../../src/client/api-error.js';
+import type { REFUSED_AS_FAILURE } from '../../src/client/api-error.js';
 import type { OperatorError } from '../../src/contract/error.js';
-import type { ApiResponse } from '../../src/engine/transport.js';
+import type { ApiResponse } from '../../src/client/transport.js';
 import { failure, fieldConflict } from './support/builders.js';
 import { uidImmutable } from './support/fake-api-server.js';
 

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
-import { Api } from '../../src/engine/api.js';
+import { Api } from '../../src/client/api.js';
 import { CONFIG_MAP, DEPLOYMENT, configMap } from './support/builders.js';
 import { ScriptedTransport } from './support/scripted-transport.js';
-import type { Transport } from '../../src/engine/transport.js';
-import { WatchFailure, runWatch } from '../../src/engine/watch.js';
-import type { ObjectEvent } from '../../src/engine/watch.js';
+import type { Transport } from '../../src/client/transport.js';
+import { WatchFailure, runWatch } from '../../src/engine/watch/watch.js';
+import type { ObjectEvent } from '../../src/engine/watch/watch.js';
 import { VirtualClock } from './support/virtual-clock.js';
 
 function newApi(): { api: Api; transport: ScriptedTransport; signal: AbortSignal } {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
-import { checkOwnership, isOrphan } from '../../src/engine/ownership.js';
+import { checkOwnership, isOrphan } from '../../src/engine/steps/ownership.js';
 import { OWNER, deployment, newSetup, settledSetup, step } from './support/apply-setup.js';
 import type { Setup } from './support/apply-setup.js';
 import { DEPLOYMENT, MANAGER, WIDGET, applied, failure, ownedBy, widget } from './support/builders.js';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
-import { isAppliedBy, managedFieldsOf } from '../../src/engine/managed-fields.js';
-import type { FieldsV1, ManagedFieldsEntry } from '../../src/engine/managed-fields.js';
-import type { ApiRequest, ApiResponse } from '../../src/engine/transport.js';
+import { isAppliedBy, managedFieldsOf } from '../../src/engine/steps/managed-fields.js';
+import type { FieldsV1, ManagedFieldsEntry } from '../../src/engine/steps/managed-fields.js';
+import type { ApiRequest, ApiResponse } from '../../src/client/transport.js';
 import { deployment, edit, newSetup, settledSetup, shared, step } from './support/apply-setup.js';
 import type { Setup } from './support/apply-setup.js';
 import { anObject, applied, DEPLOYMENT, failure, MANAGER, SERVICE } from './support/builders.js';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { APPLY } from '../../src/engine/api.js';
-import { touches } from '../../src/engine/managed-fields.js';
-import type { FieldsV1, ManagedFieldsEntry } from '../../src/engine/managed-fields.js';
-import { REFUSAL_MILLISECONDS } from '../../src/engine/retry.js';
+import { APPLY } from '../../src/client/api.js';
+import { touches } from '../../src/engine/steps/managed-fields.js';
+import type { FieldsV1, ManagedFieldsEntry } from '../../src/engine/steps/managed-fields.js';
+import { REFUSAL_MILLISECONDS } from '../../src/client/retry.js';
 import {
   deployment,
   edit,

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Watch } from '../../src/contract/controller.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { StoreReader, Stores } from '../../src/engine/cache.js';
+import { StoreReader, Stores } from '../../src/engine/watch/cache.js';
 import { CONFIG_MAP, DEPLOYMENT, SERVICE, configMap, ownedBy, recordingLogger } from './support/builders.js';
 import { WATCHES, startedRunner } from './support/started-runner.js';
-import type { Store } from '../../src/engine/cache.js';
+import type { Store } from '../../src/engine/watch/cache.js';
 import type { LogLine } from './support/builders.js';
 
 const watch = (props: Partial<Watch>): Watch => ({

@@ -4,8 +4,8 @@ import type { ApplyStep, EventProps } from '../../src/contract/controller.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { OperatorError } from '../../src/contract/error.js';
 import { refOf } from '../../src/contract/object.js';
-import { carryOut } from '../../src/engine/carry-out.js';
-import type { PlanOutcome } from '../../src/engine/carry-out.js';
+import { carryOut } from '../../src/engine/plan/carry-out.js';
+import type { PlanOutcome } from '../../src/engine/plan/carry-out.js';
 import { newBench, plan } from './support/bench.js';
 import {
   CONFIG_MAP,

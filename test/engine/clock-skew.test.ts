@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import type { JobWatcherStatus } from '../../src/kinds/job-watcher/spec.js';
-import { render } from '../../src/synth/render.js';
+import { render } from '../../src/render/render.js';
 import { anObject } from './support/builders.js';
-import type { ApiRequest, ApiResponse, ApiStream } from '../../src/engine/transport.js';
+import type { ApiRequest, ApiResponse, ApiStream } from '../../src/client/transport.js';
 import { FakeApiServer } from './support/fake-api-server.js';
 import { startedManager } from './support/started-manager.js';
 import { VirtualClock } from './support/virtual-clock.js';

@@ -1,8 +1,8 @@
 import type { ServerHttp2Stream } from 'node:http2';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { CredentialSource, Credentials } from '../../src/engine/credentials.js';
-import type { ApiResponse } from '../../src/engine/transport.js';
-import { UndiciTransport } from '../../src/engine/transport.js';
+import type { CredentialSource, Credentials } from '../../src/client/credentials.js';
+import type { ApiResponse } from '../../src/client/transport.js';
+import { UndiciTransport } from '../../src/client/transport.js';
 import { H2Server, accessTo } from './support/h2-server.js';
 import { VirtualClock } from './support/virtual-clock.js';
 

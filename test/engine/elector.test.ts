@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { LeaseSpec } from '../../src/engine/leader.js';
-import type { ApiResponse } from '../../src/engine/transport.js';
+import type { LeaseSpec } from '../../src/engine/loop/leader.js';
+import type { ApiResponse } from '../../src/client/transport.js';
 import { failure } from './support/builders.js';
 import { candidate, leaseOf, putLease, started } from './support/candidates.js';
 

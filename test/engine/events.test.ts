@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { EventProps, EventStep } from '../../src/contract/controller.js';
 import { OperatorError } from '../../src/contract/error.js';
-import type { ApiRequest } from '../../src/engine/transport.js';
+import type { ApiRequest } from '../../src/client/transport.js';
 import { newBench } from './support/bench.js';
 import type { Bench } from './support/bench.js';
 import { failure } from './support/builders.js';

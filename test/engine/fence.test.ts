@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { elapsed } from '../../src/engine/clock.js';
-import { Elector } from '../../src/engine/leader.js';
+import { elapsed } from '../../src/client/clock.js';
+import { Elector } from '../../src/engine/loop/leader.js';
 import { silentLogger } from '../../src/telemetry/logger.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { FakeApiServer } from './support/fake-api-server.js';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { OperatorError } from '../../src/contract/error.js';
-import { sleep } from '../../src/engine/clock.js';
-import { Gate } from '../../src/engine/gate.js';
-import type { ApiRequest } from '../../src/engine/transport.js';
+import { sleep } from '../../src/client/clock.js';
+import { Gate } from '../../src/client/gate.js';
+import type { ApiRequest } from '../../src/client/transport.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { recordingLogger } from './support/builders.js';
 import type { LogLine } from './support/builders.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ApplyStep } from '../../src/contract/controller.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { carryOut } from '../../src/engine/carry-out.js';
+import { carryOut } from '../../src/engine/plan/carry-out.js';
 import { settledSetup } from './support/apply-setup.js';
 import { newBench, plan } from './support/bench.js';
 import {

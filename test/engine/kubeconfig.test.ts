@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { loadKubeconfig } from '../../src/engine/kubeconfig.js';
-import type { ClusterAccess } from '../../src/engine/kubeconfig.js';
+import { loadKubeconfig } from '../../src/client/kubeconfig.js';
+import type { ClusterAccess } from '../../src/client/kubeconfig.js';
 
 let folder: string;
 beforeEach(() => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Controller, Found, Lookup, Plan, Reader } from '../../src/contract/controller.js';
 import { refOf } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
-import type { ApiRequest } from '../../src/engine/transport.js';
+import type { ApiRequest } from '../../src/client/transport.js';
 import { plan } from './support/bench.js';
 import { anObject, apply, child, CONFIG_MAP, failure, MANAGER, ownedBy } from './support/builders.js';
 import { STATUS_MANAGER, widget, WIDGET } from './support/builders.js';

@@ -1,9 +1,9 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import type { Found, Query } from '../../src/contract/controller.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { Api } from '../../src/engine/api.js';
-import { Lookups } from '../../src/engine/lookups.js';
-import { Reflector, WatchMetrics } from '../../src/engine/reflector.js';
+import { Api } from '../../src/client/api.js';
+import { Lookups } from '../../src/engine/watch/lookups.js';
+import { Reflector, WatchMetrics } from '../../src/engine/watch/reflector.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { CONFIG_MAP, configMap, recordingLogger } from './support/builders.js';
 import { ScriptedTransport } from './support/scripted-transport.js';

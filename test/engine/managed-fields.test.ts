@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
-import { isSameApply } from '../../src/engine/apply-state.js';
-import { FieldPaths, hasDrifted, ownerKey } from '../../src/engine/managed-fields.js';
+import { isSameApply } from '../../src/engine/steps/apply-state.js';
+import { FieldPaths, hasDrifted, ownerKey } from '../../src/engine/steps/managed-fields.js';
 import { anObject, applied, DEPLOYMENT, MANAGER, ownedBy, SERVICE, WIDGET } from './support/builders.js';
 
 /** As kube-apiserver 1.36 recorded it for the intent below. */

@@ -3,8 +3,8 @@ import type { ApplyStep, Controller, Plan, Reader, Watch } from '../../src/contr
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import type { ResourceType } from '../../src/contract/resource.js';
-import type { ManagerProps } from '../../src/engine/manager.js';
-import type { ApiResponse } from '../../src/engine/transport.js';
+import type { ManagerProps } from '../../src/engine/loop/manager.js';
+import type { ApiResponse } from '../../src/client/transport.js';
 import { plan } from './support/bench.js';
 import { anObject, apply, CONFIG_MAP, configMap, DEPLOYMENT, failure, MANAGER } from './support/builders.js';
 import { ownedBy, SERVICE, STATUS_MANAGER, widget, WIDGET } from './support/builders.js';

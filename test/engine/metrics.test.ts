@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { Action, Change } from '../../src/contract/change.js';
-import { ChangeMetrics, KindMetrics } from '../../src/engine/runner.js';
+import { ChangeMetrics, KindMetrics } from '../../src/engine/loop/runner.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { SERVICE, anObject, recordingLogger } from './support/builders.js';
 import type { LogLine } from './support/builders.js';
 import type { Controller, Metric, Sample, Watch } from '../../src/contract/controller.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { measureStores } from '../../src/engine/manager.js';
-import { Stores } from '../../src/engine/cache.js';
+import { measureStores } from '../../src/engine/loop/manager.js';
+import { Stores } from '../../src/engine/watch/cache.js';
 import { plan } from './support/bench.js';
 
 const ref = { apiVersion: 'v1', kind: 'Service', namespace: 'shop', name: 'web' };

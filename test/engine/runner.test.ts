@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { EventProps, Plan } from '../../src/contract/controller.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { REFUSAL_MILLISECONDS } from '../../src/engine/retry.js';
+import { REFUSAL_MILLISECONDS } from '../../src/client/retry.js';
 import { plan } from './support/bench.js';
 import {
   apply,

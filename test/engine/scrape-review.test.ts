@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { Api } from '../../src/engine/api.js';
-import { SCRAPE_REVIEW } from '../../src/engine/retry.js';
-import { ScrapeReview } from '../../src/engine/scrape-review.js';
+import type { Api } from '../../src/client/api.js';
+import { SCRAPE_REVIEW } from '../../src/client/retry.js';
+import { ScrapeReview } from '../../src/engine/loop/scrape-review.js';
 import { recordingLogger } from './support/builders.js';
 import type { LogLine } from './support/builders.js';
 import { VirtualClock } from './support/virtual-clock.js';

@@ -3,7 +3,7 @@ import type { Change, FieldConflict } from '../../src/contract/change.js';
 import type { ApplyStep } from '../../src/contract/controller.js';
 import { SHARED_HASH_PREFIX } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import type { ApiRequest, ApiResponse } from '../../src/engine/transport.js';
+import type { ApiRequest, ApiResponse } from '../../src/client/transport.js';
 import { newBench } from './support/bench.js';
 import type { Bench } from './support/bench.js';
 import { anObject, applied, CONFIG_MAP, failure, MANAGER } from './support/builders.js';

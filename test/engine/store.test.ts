@@ -9,10 +9,10 @@ import {
 import { controllerOf } from '../../src/contract/object.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { keepStatus, unreadableFor } from '../../src/contract/projections.js';
-import { Store } from '../../src/engine/cache.js';
-import type { StoreProps } from '../../src/engine/cache.js';
-import { isLegacy, sharedWith, withoutOwners } from '../../src/engine/managed-fields.js';
-import type { ManagedFieldsEntry } from '../../src/engine/managed-fields.js';
+import { Store } from '../../src/engine/watch/cache.js';
+import type { StoreProps } from '../../src/engine/watch/cache.js';
+import { isLegacy, sharedWith, withoutOwners } from '../../src/engine/steps/managed-fields.js';
+import type { ManagedFieldsEntry } from '../../src/engine/steps/managed-fields.js';
 import {
   anObject,
   applied,

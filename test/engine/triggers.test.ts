@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { Plan, Watch } from '../../src/contract/controller.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { LANES } from '../../src/engine/work-queue.js';
-import type { Runner } from '../../src/engine/runner.js';
+import { LANES } from '../../src/engine/loop/work-queue.js';
+import type { Runner } from '../../src/engine/loop/runner.js';
 import { plan } from './support/bench.js';
 import { apply, CONFIG_MAP, configMap, failure, ownedBy, widget, WIDGET } from './support/builders.js';
 import type { Meta } from './support/builders.js';

@@ -1,10 +1,10 @@
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../src/engine/clock.js';
-import type { Clock } from '../../src/engine/clock.js';
-import { Gate } from '../../src/engine/gate.js';
-import type { ApiRequest, Transport } from '../../src/engine/transport.js';
-import { TruncatedAnswer, UndiciTransport } from '../../src/engine/transport.js';
+import { systemClock } from '../../src/client/clock.js';
+import type { Clock } from '../../src/client/clock.js';
+import { Gate } from '../../src/client/gate.js';
+import type { ApiRequest, Transport } from '../../src/client/transport.js';
+import { TruncatedAnswer, UndiciTransport } from '../../src/client/transport.js';
 import { silentLogger } from '../../src/telemetry/logger.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { eventually } from '../../src/testing/eventually.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Lane } from '../../src/engine/work-queue.js';
-import { QueueMetrics, Queue } from '../../src/engine/work-queue.js';
+import type { Lane } from '../../src/engine/loop/work-queue.js';
+import { QueueMetrics, Queue } from '../../src/engine/loop/work-queue.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { settled, VirtualClock } from './support/virtual-clock.js';
 

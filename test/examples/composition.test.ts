@@ -6,14 +6,14 @@ import { Helm, Include } from 'cdk8s';
 import { Construct } from 'constructs';
 import { afterEach, expect, test, vi } from 'vitest';
 import { loadKinds } from '../../src/cli/config.js';
-import { defineCrd } from '../../src/contract/define-crd.js';
-import { defineKind } from '../../src/contract/define-kind.js';
+import { defineCrd } from '../../src/author/define-crd.js';
+import { defineKind } from '../../src/author/define-kind.js';
 import type { OwnedKind } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { keepStatus } from '../../src/contract/projections.js';
-import { dependencyReadiness } from '../../src/contract/readiness.js';
+import { dependencyReadiness } from '../../src/author/readiness.js';
 import { groupKind } from '../../src/contract/resource.js';
-import { render } from '../../src/synth/render.js';
+import { render } from '../../src/render/render.js';
 import { exampleDocument, examplesFolder } from '../support/examples.js';
 
 const folder = join(examplesFolder, 'composition');

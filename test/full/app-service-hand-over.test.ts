@@ -2,7 +2,7 @@ import type { V1Deployment } from '@kubernetes/client-node';
 import { beforeAll, expect, test } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import type { Wire } from '../../src/contract/kubernetes-types.js';
+import type { Wire } from '../../src/author/kubernetes-types.js';
 import { autoscalers, collection, deployments, eventually } from '../support/cluster.js';
 import { startController } from '../support/operator.js';
 import type { RunningController } from '../support/operator.js';

@@ -1,7 +1,7 @@
 import type { V1Deployment } from '@kubernetes/client-node';
 import { beforeAll, expect, test } from 'vitest';
 import type { AuditEntry } from '../../sandbox/audit.js';
-import type { Wire } from '../../src/contract/kubernetes-types.js';
+import type { Wire } from '../../src/author/kubernetes-types.js';
 import { INSTALL_NAME, INSTALLATION_LABEL } from '../../src/install/names.js';
 import { rulesFor } from '../../src/install/rules.js';
 import { appService } from '../../src/kinds/app-service/kind.js';

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { parse } from 'yaml';
 import { openSandbox } from '../../sandbox/client.js';
-import { loadKubeconfig } from '../../src/engine/kubeconfig.js';
-import { UndiciTransport } from '../../src/engine/transport.js';
+import { loadKubeconfig } from '../../src/client/kubeconfig.js';
+import { UndiciTransport } from '../../src/client/transport.js';
 import { identityOf } from '../../src/testing/account.js';
 import { accountKubeconfig, Cluster } from '../support/cluster.js';
 

@@ -3,8 +3,8 @@ import { Construct } from 'constructs';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Condition } from '../../src/contract/conditions.js';
-import { defineCrd } from '../../src/contract/define-crd.js';
-import { defineKind } from '../../src/contract/define-kind.js';
+import { defineCrd } from '../../src/author/define-crd.js';
+import { defineKind } from '../../src/author/define-kind.js';
 import { installCrd } from '../support/cluster.js';
 import { openCluster } from '../support/test-clusters.js';
 

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import { APPLIED_HASH_ANNOTATION } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { FieldPaths } from '../../src/engine/managed-fields.js';
+import { FieldPaths } from '../../src/engine/steps/managed-fields.js';
 import { collection, deployments, inBatches, services } from '../support/cluster.js';
 import { openCluster } from '../support/test-clusters.js';
 

@@ -1,11 +1,11 @@
 import { beforeAll, expect, test } from 'vitest';
 import type { EventProps } from '../../src/contract/controller.js';
 import type { AnyObject, ObjectRef } from '../../src/contract/object.js';
-import { Api } from '../../src/engine/api.js';
-import { systemClock } from '../../src/engine/clock.js';
-import { EventRecorder } from '../../src/engine/events.js';
-import { loadKubeconfig } from '../../src/engine/kubeconfig.js';
-import { UndiciTransport } from '../../src/engine/transport.js';
+import { Api } from '../../src/client/api.js';
+import { systemClock } from '../../src/client/clock.js';
+import { EventRecorder } from '../../src/engine/loop/events.js';
+import { loadKubeconfig } from '../../src/client/kubeconfig.js';
+import { UndiciTransport } from '../../src/client/transport.js';
 import { rulesFor } from '../../src/install/rules.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { silentLogger } from '../../src/telemetry/logger.js';

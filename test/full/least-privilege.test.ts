@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { defineKind } from '../../src/contract/define-kind.js';
+import { defineKind } from '../../src/author/define-kind.js';
 import type { Kind } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { installManifests } from '../../src/install/manifests.js';

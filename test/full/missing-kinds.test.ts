@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import { choosePorts } from '../../sandbox/ports.js';
 import type { Kind } from '../../src/contract/kind.js';
-import { ApiError } from '../../src/engine/api-error.js';
+import { ApiError } from '../../src/client/api-error.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { builtInKinds } from '../../src/kinds/index.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';

@@ -1,11 +1,11 @@
 import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
 import { expect, test } from 'vitest';
-import { defineCrd } from '../../src/contract/define-crd.js';
-import { defineKind } from '../../src/contract/define-kind.js';
+import { defineCrd } from '../../src/author/define-crd.js';
+import { defineKind } from '../../src/author/define-kind.js';
 import type { CustomResourceProps } from '../../src/contract/kind.js';
 import { selectorLabels } from '../../src/contract/names.js';
-import { podsOf } from '../../src/contract/pods.js';
+import { podsOf } from '../../src/author/pods.js';
 import { Operator } from '../../src/testing/operator.js';
 import { Subject } from '../support/subject.js';
 import { openCluster } from '../support/test-clusters.js';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
 import { writeYaml } from '../../src/contract/yaml.js';
-import { parseDocuments, readSources } from '../../src/synth/document.js';
+import { parseDocuments, readSources } from '../../src/validate/document.js';
 import { scalars } from '../synth/support/scalars.js';
 import { withFolder } from '../support/commands.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { watchesFor } from '../../src/contract/owned-children.js';
+import { watchesFor } from '../../src/author/owned-children.js';
 import type { Watch } from '../../src/contract/controller.js';
 import type { Kind } from '../../src/contract/kind.js';
 import { resourceType } from '../../src/contract/resource.js';

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { ADOPT_BY_ANNOTATION } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import type { Wire } from '../../src/contract/kubernetes-types.js';
+import type { Wire } from '../../src/author/kubernetes-types.js';
 import { deployments, eventually, services } from '../support/cluster.js';
 import type { Place } from '../support/cluster.js';
 import { summary, writes } from '../support/requests.js';

@@ -1,7 +1,7 @@
 import type { V1Deployment, V1Service } from '@kubernetes/client-node';
 import { beforeAll, expect, test } from 'vitest';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import type { Wire } from '../../src/contract/kubernetes-types.js';
+import type { Wire } from '../../src/author/kubernetes-types.js';
 import { loadBundle } from '../support/bundle.js';
 import { deployments, eventually, services } from '../support/cluster.js';
 import { summary, writes } from '../support/requests.js';

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import type { Wire } from '../../src/contract/kubernetes-types.js';
+import type { Wire } from '../../src/author/kubernetes-types.js';
 import { collection, deployments, eventually, services } from '../support/cluster.js';
 import type { Subject } from '../support/subject.js';
 import { cluster, journey, logFromNowOn, operator } from './support/operator.js';

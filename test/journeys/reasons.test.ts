@@ -2,7 +2,7 @@ import type { V1Service } from '@kubernetes/client-node';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { resourceType } from '../../src/contract/resource.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import type { Wire } from '../../src/contract/kubernetes-types.js';
+import type { Wire } from '../../src/author/kubernetes-types.js';
 import { eventually, services } from '../support/cluster.js';
 import { writes } from '../support/requests.js';
 import type { Subject } from '../support/subject.js';

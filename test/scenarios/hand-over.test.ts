@@ -1,7 +1,7 @@
 import type { V1Deployment } from '@kubernetes/client-node';
 import { expect, test } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
-import type { Wire } from '../../src/contract/kubernetes-types.js';
+import type { Wire } from '../../src/author/kubernetes-types.js';
 import { deployments, eventually } from '../support/cluster.js';
 import { writesTo } from '../support/faults.js';
 import type { Matcher } from '../support/faults.js';

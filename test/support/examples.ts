@@ -6,7 +6,7 @@ import type { Kind } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { groupKind } from '../../src/contract/resource.js';
 import { builtInKinds } from '../../src/kinds/index.js';
-import { parseDocuments } from '../../src/synth/document.js';
+import { parseDocuments } from '../../src/validate/document.js';
 
 /** A custom resource in `examples/`. */
 export interface Example {

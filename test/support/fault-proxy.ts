@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import type { SandboxClient } from '../../sandbox/client.js';
 import { paths } from '../../sandbox/layout.js';
-import { LineSplitter } from '../../src/engine/watch.js';
+import { LineSplitter } from '../../src/engine/watch/watch.js';
 import { WatchLine } from '../../src/testing/watch-line.js';
 import { everything, proxiedRequest } from './faults.js';
 import type { EventFault, Fault, Matcher, ProxiedRequest } from './faults.js';

@@ -1,6 +1,6 @@
 import type { ClusterClient } from '../../src/cli/cluster.js';
 import type { ClusterOptions } from '../../src/cli/commands.js';
-import type { Transport } from '../../src/engine/transport.js';
+import type { Transport } from '../../src/client/transport.js';
 import { run } from './commands.js';
 import { bundle } from './operator.js';
 

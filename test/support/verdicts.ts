@@ -1,9 +1,9 @@
 import type { CustomResourceDefinition } from '../../src/contract/crd.js';
-import { applyDefaults } from '../../src/synth/defaults.js';
-import { checkNames } from '../../src/synth/formats.js';
-import { formatPath, formatProblem } from '../../src/synth/problem.js';
-import type { Problem } from '../../src/synth/problem.js';
-import { compileSchema, optionsFor } from '../../src/synth/schema.js';
+import { applyDefaults } from '../../src/validate/defaults.js';
+import { checkNames } from '../../src/validate/formats.js';
+import { formatPath, formatProblem } from '../../src/validate/problem.js';
+import type { Problem } from '../../src/validate/problem.js';
+import { compileSchema, optionsFor } from '../../src/validate/schema.js';
 import type { Answer } from './cluster.js';
 
 /** A custom resource with both verdicts. */

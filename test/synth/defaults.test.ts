@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { StructuralSchema } from '../../src/contract/crd.js';
-import { applyDefaults } from '../../src/synth/defaults.js';
+import { applyDefaults } from '../../src/validate/defaults.js';
 
 const SCHEMA: StructuralSchema = {
   type: 'object',

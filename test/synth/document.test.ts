@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { loadCrd } from '../../src/contract/crd.js';
 import { decodeText, readYaml } from '../../src/contract/yaml.js';
-import { parseDocuments } from '../../src/synth/document.js';
-import type { Document } from '../../src/synth/document.js';
+import { parseDocuments } from '../../src/validate/document.js';
+import type { Document } from '../../src/validate/document.js';
 import { folderWith, widgetCrd } from './fixtures.js';
 
 function parse(text: string): { documents: Document[]; problems: string[] } {

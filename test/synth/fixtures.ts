@@ -5,7 +5,7 @@ import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
 import { onTestFinished } from 'vitest';
 import type { CustomResourceDefinition, StructuralSchema } from '../../src/contract/crd.js';
-import { defineKind } from '../../src/contract/define-kind.js';
+import { defineKind } from '../../src/author/define-kind.js';
 import type { CustomResourceProps, OwnedKind } from '../../src/contract/kind.js';
 import type { CustomResource } from '../../src/contract/object.js';
 

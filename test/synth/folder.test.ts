@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { LEDGER_NAME, writeFolder } from '../../src/synth/folder.js';
+import { LEDGER_NAME, writeFolder } from '../../src/cli/synth/folder.js';
 import { folderWith } from './fixtures.js';
 
 const A = { name: 'a.yaml', text: '---\na: 1\n' };

@@ -1,8 +1,8 @@
 import { ApiObject } from 'cdk8s';
 import { expect, test } from 'vitest';
-import { defineKind } from '../../src/contract/define-kind.js';
+import { defineKind } from '../../src/author/define-kind.js';
 import { render } from '../../src/testing/render.js';
-import { synth } from '../../src/synth/synth.js';
+import { synth } from '../../src/cli/synth/synth.js';
 import { loadKind } from '../support/bundle.js';
 import { folderWith } from './fixtures.js';
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
-import { readCustomResources } from '../../src/synth/custom-resource.js';
+import { readCustomResources } from '../../src/validate/custom-resource.js';
 import { folderWith, widgetKind } from './fixtures.js';
 
 const document = (metadata: string, spec = 'image: nginx'): string =>

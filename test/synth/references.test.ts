@@ -1,15 +1,15 @@
 import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
 import { expect, test } from 'vitest';
-import { defineCrd } from '../../src/contract/define-crd.js';
-import { defineKind } from '../../src/contract/define-kind.js';
+import { defineCrd } from '../../src/author/define-crd.js';
+import { defineKind } from '../../src/author/define-kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import type { References } from '../../src/contract/references.js';
-import type { PropsOf } from '../../src/contract/typed-crd.js';
+import type { References } from '../../src/author/references.js';
+import type { PropsOf } from '../../src/author/typed-crd.js';
 import { render } from '../../src/testing/render.js';
-import { synth } from '../../src/synth/synth.js';
-import { readReferences } from '../../src/synth/references.js';
-import { parseResourceList, renderList } from '../../src/synth/resource-list.js';
+import { synth } from '../../src/cli/synth/synth.js';
+import { readReferences } from '../../src/render/references.js';
+import { parseResourceList, renderList } from '../../src/cli/synth/resource-list.js';
 import { loadKind } from '../support/bundle.js';
 import { folderWith } from './fixtures.js';
 

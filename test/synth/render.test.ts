@@ -5,7 +5,7 @@ import { OperatorError } from '../../src/contract/error.js';
 import type { CustomResourceProps } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
-import { controllerRender, inTime, render } from '../../src/synth/render.js';
+import { controllerRender, inTime, render } from '../../src/render/render.js';
 import type { WidgetSpec } from './fixtures.js';
 import { widget, widgetKind } from './fixtures.js';
 

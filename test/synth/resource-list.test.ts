@@ -4,8 +4,8 @@ import type { AnyObject } from '../../src/contract/object.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
-import { renderList, parseResourceList } from '../../src/synth/resource-list.js';
-import type { RenderedList, RenderListOptions, Result } from '../../src/synth/resource-list.js';
+import { renderList, parseResourceList } from '../../src/cli/synth/resource-list.js';
+import type { RenderedList, RenderListOptions, Result } from '../../src/cli/synth/resource-list.js';
 
 const kinds = [appService, streamIngress, jobWatcher];
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { StructuralSchema } from '../../src/contract/crd.js';
-import { formatProblem } from '../../src/synth/problem.js';
-import { compileSchema, optionsFor, unknownRules } from '../../src/synth/schema.js';
+import { formatProblem } from '../../src/validate/problem.js';
+import { compileSchema, optionsFor, unknownRules } from '../../src/validate/schema.js';
 import { gaugeCrd } from './support/gauge-crd.js';
 
 const gauge = gaugeCrd.spec.versions[0]!.schema.openAPIV3Schema;

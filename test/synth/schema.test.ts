@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { StructuralSchema } from '../../src/contract/crd.js';
-import { formatProblem } from '../../src/synth/problem.js';
-import { compileSchema } from '../../src/synth/schema.js';
+import { formatProblem } from '../../src/validate/problem.js';
+import { compileSchema } from '../../src/validate/schema.js';
 import { widget, widgetCrd } from './fixtures.js';
 
 const validateWidget = compileSchema(widgetCrd().spec.versions[0]!.schema.openAPIV3Schema);

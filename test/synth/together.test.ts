@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Kind, KindContext, RenderTogether } from '../../src/contract/kind.js';
 import type { AnyObject, CustomResource } from '../../src/contract/object.js';
-import type { InputError } from '../../src/synth/problem.js';
-import { synth } from '../../src/synth/synth.js';
-import type { SynthOptions } from '../../src/synth/synth.js';
+import type { InputError } from '../../src/validate/problem.js';
+import { synth } from '../../src/cli/synth/synth.js';
+import type { SynthOptions } from '../../src/cli/synth/synth.js';
 import { widgetKind } from './fixtures.js';
 
 const document = (name: string, image = 'nginx', kind = 'Widget'): string =>

@@ -1,4 +1,4 @@
-import { KindMetrics } from '../../src/engine/runner.js';
+import { KindMetrics } from '../../src/engine/loop/runner.js';
 import { builtInKinds } from '../../src/kinds/index.js';
 import { silentLogger } from '../../src/telemetry/logger.js';
 import { Metrics, observeProcess } from '../../src/telemetry/metrics.js';

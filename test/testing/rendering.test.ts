@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
 import { expect, test } from 'vitest';
-import { defineKind } from '../../src/contract/define-kind.js';
+import { defineKind } from '../../src/author/define-kind.js';
 import type { CustomResourceProps, Kind } from '../../src/contract/kind.js';
 import { listKeys, rendering } from '../../src/testing/render.js';
 import type { Outcome } from '../../src/testing/sweep.js';

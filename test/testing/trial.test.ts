@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { Construct } from 'constructs';
 import { expect, test } from 'vitest';
-import { defineCrd } from '../../src/contract/define-crd.js';
-import { defineKind } from '../../src/contract/define-kind.js';
+import { defineCrd } from '../../src/author/define-crd.js';
+import { defineKind } from '../../src/author/define-kind.js';
 import { APPLIED_HASH_ANNOTATION, SHARED_HASH_PREFIX } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { fieldAt } from '../../src/engine/managed-fields.js';
+import { fieldAt } from '../../src/engine/steps/managed-fields.js';
 import { leavesOf, withValueAt } from '../../src/testing/checks.js';
 import { digestsOf } from '../../src/testing/render.js';
 import { endState, isReady, normal, Pace, sweptOf, Trial } from '../../src/testing/trial.js';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../../src/engine/transport.js';
+import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../../src/client/transport.js';
 import { WatchLine } from '../../src/testing/watch-line.js';
 import { Wire } from '../../src/testing/wire.js';
 

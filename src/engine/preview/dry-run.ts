@@ -5,9 +5,9 @@ import { ADOPT_BY_ANNOTATION, isHashAnnotation, LAST_APPLIED_ANNOTATION } from '
 import { canonicalJson, isMap, objectId } from '../../contract/object.js';
 import type { AnyObject, OwnerReference } from '../../contract/object.js';
 import type { ResourceType } from '../../contract/resource.js';
-import { ApiError } from '../api-error.js';
-import { Api, APPLY, isWriteOfSecrets, JSON_PATCH, MERGE_PATCH } from '../api.js';
-import type { JsonPatchStep } from '../api.js';
+import { ApiError } from '../../client/api-error.js';
+import { Api, APPLY, isWriteOfSecrets, JSON_PATCH, MERGE_PATCH } from '../../client/api.js';
+import type { JsonPatchStep } from '../../client/api.js';
 import {
   describePath,
   fieldAt,
@@ -16,9 +16,9 @@ import {
   managedFieldsOf,
   segmentOf,
   touches,
-} from '../managed-fields.js';
-import type { FieldPath, FieldsV1, ManagedFieldsEntry } from '../managed-fields.js';
-import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../transport.js';
+} from '../steps/managed-fields.js';
+import type { FieldPath, FieldsV1, ManagedFieldsEntry } from '../steps/managed-fields.js';
+import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../../client/transport.js';
 
 /** Reason of a request that would delete: the object has to go before it is created again. */
 export const WOULD_DELETE = 'WouldDelete';

@@ -4,9 +4,9 @@ import type { ApplyStep, Controller, DriftMode, Plan, Explanation } from '../../
 import type { OperatorError } from '../../contract/error.js';
 import { isMap, keyOf, objectId, objectKey, refOf } from '../../contract/object.js';
 import type { AnyObject, ObjectRef } from '../../contract/object.js';
-import { applySteps } from '../carry-out.js';
-import { holdsDeletionsBack } from '../delete.js';
-import type { Transport } from '../transport.js';
+import { applySteps } from '../plan/carry-out.js';
+import { holdsDeletionsBack } from '../steps/delete.js';
+import type { Transport } from '../../client/transport.js';
 import { DryRun, visible, withoutPicks, WOULD_DELETE } from './dry-run.js';
 import type { Tried } from './dry-run.js';
 import { MAX_ROUNDS, Planning } from './planning.js';

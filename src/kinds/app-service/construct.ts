@@ -11,7 +11,7 @@ import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
 import { OperatorError } from '../../contract/error.js';
 import type { CustomResourceProps } from '../../contract/kind.js';
-import type { Wire } from '../../contract/kubernetes-types.js';
+import type { Wire } from '../../author/kubernetes-types.js';
 import { childLabels, selectorLabels } from '../../contract/names.js';
 import { given } from '../common.js';
 import { checkPolicy } from './policy.js';

@@ -1,13 +1,13 @@
 import { loadCrd, storedVersion } from '../../contract/crd.js';
 import type { CustomResourceDefinition } from '../../contract/crd.js';
-import { defineKind } from '../../contract/define-kind.js';
-import { misdefined, shownOption } from '../../contract/definition.js';
-import { ENDING } from '../../contract/deterministic.js';
-import { handOverReplicas } from '../../contract/hand-over.js';
+import { defineKind } from '../../author/define-kind.js';
+import { misdefined, shownOption } from '../../author/definition.js';
+import { ENDING } from '../../render/deterministic.js';
+import { handOverReplicas } from '../../author/hand-over.js';
 import type { OwnedKind } from '../../contract/kind.js';
 import { isGroup, isKubernetesGroup } from '../../contract/names.js';
 import { AppService } from './construct.js';
-import { podsOf } from '../../contract/pods.js';
+import { podsOf } from '../../author/pods.js';
 import { policySchema } from './policy.js';
 import type { AppServiceSpec, AppServiceStatus } from './spec.js';
 import { appServiceStatus, keepDeployment, keepRoute, keepService, nodePortsOf } from './status.js';

@@ -1,7 +1,7 @@
 import type { StructuralSchema } from '../../contract/crd.js';
 import { OperatorError } from '../../contract/error.js';
 import type { CustomResourceProps } from '../../contract/kind.js';
-import type { FromSchema } from '../../contract/typed-crd.js';
+import type { FromSchema } from '../../author/typed-crd.js';
 import { oneOf, pathText, setOf } from '../common.js';
 import { serviceType, type AppServiceSpec, type SecurityProfile } from './spec.js';
 

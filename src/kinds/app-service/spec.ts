@@ -18,7 +18,7 @@ import type {
   V2MetricSpec,
 } from '@kubernetes/client-node';
 import type { Condition } from '../../contract/conditions.js';
-import type { Wire } from '../../contract/kubernetes-types.js';
+import type { Wire } from '../../author/kubernetes-types.js';
 
 /**
  * Fields and defaults as in `crds/appservices.kosmos.io.yaml`. Each optional field that is left out renders nothing,

@@ -1,14 +1,14 @@
 import type { V1Deployment, V1DeploymentStatus, V1Service, V1ServicePort } from '@kubernetes/client-node';
 import type { ConditionProps, ConditionStatus, Phase, Readiness } from '../../contract/conditions.js';
-import { keepReplicas } from '../../contract/hand-over.js';
-import type { Wire } from '../../contract/kubernetes-types.js';
+import { keepReplicas } from '../../author/hand-over.js';
+import type { Wire } from '../../author/kubernetes-types.js';
 import { selectorLabels } from '../../contract/names.js';
 import type { AnyObject, CustomResource } from '../../contract/object.js';
-import { pausedRollout } from '../../contract/readiness.js';
-import type { Failure, StatusInput, StatusReport } from '../../contract/status.js';
+import { pausedRollout } from '../../author/readiness.js';
+import type { Failure, StatusInput, StatusReport } from '../../author/status.js';
 import { condition, given } from '../common.js';
-import { MAX_TROUBLES, podsOfPresentSpec, worstFirst } from '../../contract/pods.js';
-import type { KeptPod, PodTrouble } from '../../contract/pods.js';
+import { MAX_TROUBLES, podsOfPresentSpec, worstFirst } from '../../author/pods.js';
+import type { KeptPod, PodTrouble } from '../../author/pods.js';
 import { DEFAULT_PROTOCOL } from './spec.js';
 import type { AppServiceSpec, AppServiceStatus, FileMount, Route, RouteParent } from './spec.js';
 

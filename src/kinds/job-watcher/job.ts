@@ -1,5 +1,5 @@
 import type { V1Job } from '@kubernetes/client-node';
-import type { Wire } from '../../contract/kubernetes-types.js';
+import type { Wire } from '../../author/kubernetes-types.js';
 import { controllerOf } from '../../contract/object.js';
 import type { AnyObject, KubernetesObject, ObjectMeta } from '../../contract/object.js';
 import { given } from '../common.js';

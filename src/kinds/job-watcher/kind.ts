@@ -1,4 +1,4 @@
-import { checkStatusSchema } from '../../contract/define-kind.js';
+import { checkStatusSchema } from '../../author/define-kind.js';
 import { loadCrd, servedType, storedVersion } from '../../contract/crd.js';
 import type { Finding, Kind } from '../../contract/kind.js';
 import { JobWatcherController } from './controller.js';

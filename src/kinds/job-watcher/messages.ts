@@ -3,7 +3,7 @@ import type { EventProps, Explanation } from '../../contract/controller.js';
 import { OperatorError } from '../../contract/error.js';
 import { PAUSED_ANNOTATION } from '../../contract/names.js';
 import { refOf } from '../../contract/object.js';
-import { failureReadiness, worstOf } from '../../contract/status.js';
+import { failureReadiness, worstOf } from '../../author/status.js';
 import { condition } from '../common.js';
 import { KEEP_ANNOTATION } from './job.js';
 import { WHY, type Reason } from './matching.js';

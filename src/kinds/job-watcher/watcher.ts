@@ -1,8 +1,8 @@
 import { messageOf, OperatorError } from '../../contract/error.js';
-import { selects } from '../../contract/label-selector.js';
+import { selects } from '../../author/label-selector.js';
 import { PAUSED_ANNOTATION } from '../../contract/names.js';
 import { compare, objectKey } from '../../contract/object.js';
-import { controlOf } from '../../contract/control.js';
+import { controlOf } from '../../author/control.js';
 import { compileRegularExpression, sizeOfRegularExpression } from '../../contract/regular-expression.js';
 import { pathText } from '../common.js';
 import { durationSeconds } from './duration.js';

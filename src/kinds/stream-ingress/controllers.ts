@@ -4,7 +4,7 @@ import type { Render } from '../../contract/kind.js';
 import { statusFieldManager } from '../../contract/names.js';
 import { refOf } from '../../contract/object.js';
 import type { ResourceType } from '../../contract/resource.js';
-import { stalledEvent } from '../../contract/status.js';
+import { stalledEvent } from '../../author/status.js';
 import { claimsOf, classRefusal, resolve, type Claims, type Resolution } from './claims.js';
 import { dropChildren, planGateway, gatewayRendering, rememberingRender } from './gateway.js';
 import { addressesOf, entryIn, keptRefusal, notClosed, openings, portIn } from './nginx.js';

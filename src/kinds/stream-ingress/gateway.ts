@@ -3,7 +3,7 @@ import { Construct } from 'constructs';
 import type { ChangeSet } from '../../contract/change.js';
 import type { ConditionProps } from '../../contract/conditions.js';
 import type { ApplyStep, DeleteStep, Plan, Reader } from '../../contract/controller.js';
-import { ENDING } from '../../contract/deterministic.js';
+import { ENDING } from '../../render/deterministic.js';
 import { OperatorError } from '../../contract/error.js';
 import type { CustomResourceProps, Render, RenderedKind } from '../../contract/kind.js';
 import { childLabels } from '../../contract/names.js';

@@ -1,7 +1,7 @@
 import type { StructuralSchema } from '../../contract/crd.js';
 import { OperatorError } from '../../contract/error.js';
 import type { KindContext, KindFlag } from '../../contract/kind.js';
-import type { FromSchema } from '../../contract/typed-crd.js';
+import type { FromSchema } from '../../author/typed-crd.js';
 import { oneOf, setOf, text } from '../common.js';
 import type { Protocol, StreamIngress } from './spec.js';
 

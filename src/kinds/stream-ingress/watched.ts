@@ -7,7 +7,7 @@ import type {
   V1ServicePort,
 } from '@kubernetes/client-node';
 import type { Reader, TypeRef, Watch } from '../../contract/controller.js';
-import type { Wire } from '../../contract/kubernetes-types.js';
+import type { Wire } from '../../author/kubernetes-types.js';
 import { childrenFieldManager } from '../../contract/names.js';
 import { objectKey, splitKey, type AnyObject } from '../../contract/object.js';
 import { keepIdentity, keepStatus } from '../../contract/projections.js';

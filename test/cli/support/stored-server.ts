@@ -1,7 +1,7 @@
 import type { AnyObject } from '../../../src/contract/object.js';
 import { resourceType } from '../../../src/contract/resource.js';
-import { collectionPath } from '../../../src/engine/api.js';
-import type { ApiRequest, ApiResponse, Transport } from '../../../src/engine/transport.js';
+import { collectionPath } from '../../../src/client/api.js';
+import type { ApiRequest, ApiResponse, Transport } from '../../../src/client/transport.js';
 import { failure } from '../../engine/support/builders.js';
 
 const PREFIX = /^\/(?:api\/v1|apis\/[^/]+\/[^/]+)\/(?:namespaces\/[^/]+\/)?/;

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { AnyObject } from '../../../src/contract/object.js';
-import { Api } from '../../../src/engine/api.js';
+import { Api } from '../../../src/client/api.js';
 import { DryRun, WOULD_DELETE } from '../../../src/engine/preview/dry-run.js';
 import type { DryRunProps } from '../../../src/engine/preview/dry-run.js';
-import type { ApiRequest, ApiResponse, Transport } from '../../../src/engine/transport.js';
+import type { ApiRequest, ApiResponse, Transport } from '../../../src/client/transport.js';
 import { anObject, CONFIG_MAP, fieldConflict, ownedBy } from '../support/builders.js';
 
 const live = anObject(CONFIG_MAP, 'web', { uid: 'u', resourceVersion: '7' }, { data: { a: '1' } });

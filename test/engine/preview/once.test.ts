@@ -4,7 +4,7 @@ import { objectKey } from '../../../src/contract/object.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { carryOutOnce } from '../../../src/engine/preview/planning.js';
 import type { OnceProps } from '../../../src/engine/preview/planning.js';
-import type { ApiRequest, ApiResponse, Transport } from '../../../src/engine/transport.js';
+import type { ApiRequest, ApiResponse, Transport } from '../../../src/client/transport.js';
 import { anObject, CONFIG_MAP, failure, MANAGER, ownedBy, WIDGET, widget } from '../support/builders.js';
 
 const cr = widget('web');

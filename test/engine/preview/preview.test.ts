@@ -4,7 +4,7 @@ import { objectKey } from '../../../src/contract/object.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { preview } from '../../../src/engine/preview/preview.js';
 import type { PreviewProps } from '../../../src/engine/preview/preview.js';
-import type { ApiRequest, ApiResponse, Transport } from '../../../src/engine/transport.js';
+import type { ApiRequest, ApiResponse, Transport } from '../../../src/client/transport.js';
 import {
   anObject,
   CONFIG_MAP,

@@ -1,10 +1,10 @@
 import type { Change } from '../../../src/contract/change.js';
 import type { ApplyStep } from '../../../src/contract/controller.js';
 import type { AnyObject } from '../../../src/contract/object.js';
-import { Api } from '../../../src/engine/api.js';
-import { LastApplies } from '../../../src/engine/apply-state.js';
-import { Applier } from '../../../src/engine/apply.js';
-import { StoreReader, Stores } from '../../../src/engine/cache.js';
+import { Api } from '../../../src/client/api.js';
+import { LastApplies } from '../../../src/engine/steps/apply-state.js';
+import { Applier } from '../../../src/engine/steps/apply.js';
+import { StoreReader, Stores } from '../../../src/engine/watch/cache.js';
 import { Metrics } from '../../../src/telemetry/metrics.js';
 import { anObject, applied, DEPLOYMENT, MANAGER, ownedBy, SERVICE, widget, WIDGET } from './builders.js';
 import { FakeApiServer } from './fake-api-server.js';

@@ -1,7 +1,7 @@
 import type { ApplyStep } from '../../../src/contract/controller.js';
 import type { AnyObject, CustomResource, OwnerReference } from '../../../src/contract/object.js';
 import { resourceType } from '../../../src/contract/resource.js';
-import type { ApiResponse } from '../../../src/engine/transport.js';
+import type { ApiResponse } from '../../../src/client/transport.js';
 import { silentLogger } from '../../../src/telemetry/logger.js';
 import type { Logger } from '../../../src/telemetry/logger.js';
 

@@ -1,7 +1,7 @@
 import { resourceType } from '../../../src/contract/resource.js';
-import { Elector } from '../../../src/engine/leader.js';
-import type { Lease, LeaseSpec } from '../../../src/engine/leader.js';
-import type { Transport } from '../../../src/engine/transport.js';
+import { Elector } from '../../../src/engine/loop/leader.js';
+import type { Lease, LeaseSpec } from '../../../src/engine/loop/leader.js';
+import type { Transport } from '../../../src/client/transport.js';
 import { Metrics } from '../../../src/telemetry/metrics.js';
 import { anObject, recordingLogger } from './builders.js';
 import type { LogLine } from './builders.js';

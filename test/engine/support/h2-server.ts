@@ -2,7 +2,7 @@ import { createSecureServer } from 'node:http2';
 import type { Http2Server, ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import type { ClusterAccess } from '../../../src/engine/kubeconfig.js';
+import type { ClusterAccess } from '../../../src/client/kubeconfig.js';
 import { selfSignedCertificate } from '../../../src/telemetry/certificate.js';
 
 /** A server of HTTP/2 on loopback, as an API server speaks it: 100 streams on a connection. */

@@ -1,6 +1,6 @@
-import type { Clock } from '../../../src/engine/clock.js';
-import { sleep } from '../../../src/engine/clock.js';
-import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../../../src/engine/transport.js';
+import type { Clock } from '../../../src/client/clock.js';
+import { sleep } from '../../../src/client/clock.js';
+import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../../../src/client/transport.js';
 
 /** A server of virtual time: it takes a while for each request, and may be down, or overloaded. */
 export class LimitedServer implements Transport {

@@ -1,5 +1,5 @@
 import type { AnyObject } from '../../../src/contract/object.js';
-import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../../../src/engine/transport.js';
+import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../../../src/client/transport.js';
 import { configMap, failure } from './builders.js';
 import { ScriptedStream } from './scripted-transport.js';
 import type { Answer } from './scripted-transport.js';

@@ -1,4 +1,4 @@
-import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../../../src/engine/transport.js';
+import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../../../src/client/transport.js';
 
 /** The body of one watch, as the test lets it arrive. */
 export class ScriptedStream {

@@ -1,5 +1,5 @@
-import type { Clock, Timer } from '../../../src/engine/clock.js';
-import type { ApiRequest, ApiResponse, Transport } from '../../../src/engine/transport.js';
+import type { Clock, Timer } from '../../../src/client/clock.js';
+import type { ApiRequest, ApiResponse, Transport } from '../../../src/client/transport.js';
 import type { VirtualClock } from './virtual-clock.js';
 
 export interface SimulatedProcessProps {

@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest';
 import type { Controller } from '../../../src/contract/controller.js';
-import { Manager } from '../../../src/engine/manager.js';
-import type { ManagerProps } from '../../../src/engine/manager.js';
+import { Manager } from '../../../src/engine/loop/manager.js';
+import type { ManagerProps } from '../../../src/engine/loop/manager.js';
 import { Metrics } from '../../../src/telemetry/metrics.js';
 import { recordingLogger } from './builders.js';
 import type { LogLine } from './builders.js';

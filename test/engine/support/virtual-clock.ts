@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../../src/engine/clock.js';
+import type { Clock, Timer } from '../../../src/client/clock.js';
 
 interface Pending {
   readonly at: number;

@@ -1,6 +1,6 @@
 import type { V1Service } from '@kubernetes/client-node';
 import { expect } from 'vitest';
-import type { Wire } from '../../../src/contract/kubernetes-types.js';
+import type { Wire } from '../../../src/author/kubernetes-types.js';
 import { eventually, services } from '../../support/cluster.js';
 import type { Subject } from '../../support/subject.js';
 

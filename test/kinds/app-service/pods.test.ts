@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { AnyObject } from '../../../src/contract/object.js';
-import { keepPod, podsOf, type PodTrouble } from '../../../src/contract/pods.js';
+import { keepPod, podsOf, type PodTrouble } from '../../../src/author/pods.js';
 
 const NAME = 'web-1-x2x7q';
 const UID = '0b9f2c1e-5a55-4b7e-9c0e-0a1b2c3d4e5f';

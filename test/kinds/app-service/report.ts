@@ -1,6 +1,6 @@
 import { appServiceStatus, keepDeployment } from '../../../src/kinds/app-service/status.js';
 import type { AnyObject } from '../../../src/contract/object.js';
-import type { Failure } from '../../../src/contract/status.js';
+import type { Failure } from '../../../src/author/status.js';
 import type { AppServiceSpec } from '../../../src/kinds/app-service/spec.js';
 
 interface ReportInput {

@@ -5,7 +5,7 @@ import { storedVersion } from '../../../src/contract/crd.js';
 import { jobWatcher } from '../../../src/kinds/job-watcher/kind.js';
 import { readWatcher } from '../../../src/kinds/job-watcher/watcher.js';
 import type { LiveWatcher } from '../../../src/kinds/job-watcher/spec.js';
-import { synth } from '../../../src/synth/synth.js';
+import { synth } from '../../../src/cli/synth/synth.js';
 
 const folder = new URL('../../../examples/jobwatcher/', import.meta.url);
 const files = readdirSync(folder)

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { storedVersion } from '../../../src/contract/crd.js';
 import { streamIngress as kind } from '../../../src/kinds/stream-ingress/kind.js';
-import { applyDefaults } from '../../../src/synth/defaults.js';
-import { compileSchema } from '../../../src/synth/schema.js';
+import { applyDefaults } from '../../../src/validate/defaults.js';
+import { compileSchema } from '../../../src/validate/schema.js';
 import { brokenChanges } from './broken-rules.js';
 import { streamIngress } from './builders.js';
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { OperatorError } from '../../../src/contract/error.js';
 import { flags, policySchema, targetName, targetsIn } from '../../../src/kinds/stream-ingress/targets.js';
 import type { StreamIngressPolicy } from '../../../src/kinds/stream-ingress/targets.js';
-import { compileSchema } from '../../../src/synth/schema.js';
+import { compileSchema } from '../../../src/validate/schema.js';
 import { target } from './builders.js';
 
 const edge = { name: 'edge', kind: 'Gateway', gateway: 'gateways/edge' } as const;

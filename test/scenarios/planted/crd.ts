@@ -1,5 +1,5 @@
 import type { CustomResourceDefinition, StructuralSchema } from '../../../src/contract/crd.js';
-import { defineCrd } from '../../../src/contract/define-crd.js';
+import { defineCrd } from '../../../src/author/define-crd.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 
 export interface PlantedSpec {

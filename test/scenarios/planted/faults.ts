@@ -1,6 +1,6 @@
 import { ApiObject } from 'cdk8s';
 import type { Construct } from 'constructs';
-import { defineKind } from '../../../src/contract/define-kind.js';
+import { defineKind } from '../../../src/author/define-kind.js';
 import type { ApplyStep, Controller, Plan, Reader } from '../../../src/contract/controller.js';
 import type { CustomResourceProps, Kind } from '../../../src/contract/kind.js';
 import { ADOPT_BY_ANNOTATION, DRIFT_ANNOTATION, PAUSED_ANNOTATION } from '../../../src/contract/names.js';

@@ -1,6 +1,6 @@
 import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
-import { defineKind } from '../../../src/contract/define-kind.js';
+import { defineKind } from '../../../src/author/define-kind.js';
 import type { CustomResourceProps } from '../../../src/contract/kind.js';
 import { selectorLabels } from '../../../src/contract/names.js';
 import { plantedCrd } from './crd.js';

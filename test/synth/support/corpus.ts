@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { StructuralSchema } from '../../../src/contract/crd.js';
-import type { Path } from '../../../src/synth/problem.js';
+import type { Path } from '../../../src/validate/problem.js';
 import { mutationsOf } from './mutations.js';
 import type { Mutation } from './mutations.js';
 import { sample } from './samples.js';

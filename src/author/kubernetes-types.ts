@@ -1,0 +1,139 @@
+import type {
+  V1ClusterRole,
+  V1ClusterRoleBinding,
+  V1ConfigMap,
+  V1CronJob,
+  V1DaemonSet,
+  V1Deployment,
+  V1Ingress,
+  V1Job,
+  V1Namespace,
+  V1NetworkPolicy,
+  V1PersistentVolume,
+  V1PersistentVolumeClaim,
+  V1Pod,
+  V1PodDisruptionBudget,
+  V1PodSpec,
+  V1PodTemplateSpec,
+  V1ReplicaSet,
+  V1ResourceQuota,
+  V1Role,
+  V1RoleBinding,
+  V1Secret,
+  V1Service,
+  V1ServiceAccount,
+  V1StatefulSet,
+  V1StorageClass,
+  V2HorizontalPodAutoscaler,
+} from '@kubernetes/client-node';
+import type { AnyObject } from '../contract/object.js';
+
+/**
+ * A type of client-node as its values travel on the wire: plain, read-only JSON instead of instances of its
+ * classes, with times as strings and the API's own names of fields.
+ */
+export type Wire<T> = unknown extends T
+  ? T
+  : T extends Date
+    ? string
+    : T extends readonly (infer Item)[]
+      ? readonly Wire<Item>[]
+      : T extends object
+        ? { readonly [Key in keyof T as WireName<Key>]: Wire<T[Key]> }
+        : T;
+
+/** Refuses every value where client-node, an optional dependency, is not installed: its types would be `any`. */
+type Installed<T> = string extends keyof V1Pod
+  ? 'The types of Kubernetes are missing: run npm install with Node 22.19 or newer'
+  : T;
+
+/** Name of a field: client-node puts `_` before words of JavaScript, as in `_from`, and in place of dashes. */
+type WireName<Key> = Key extends `_${infer Name}`
+  ? Name
+  : Key extends `x_kubernetes_${string}`
+    ? Dashed<Key>
+    : Key;
+
+type Dashed<Name extends string> = Name extends `${infer First}_${infer Rest}`
+  ? `${First}-${Dashed<Rest>}`
+  : Name;
+
+/** Types of Kubernetes whose fields are known here, by API version and kind. */
+export interface KubernetesTypes {
+  v1: {
+    ConfigMap: V1ConfigMap;
+    Namespace: V1Namespace;
+    PersistentVolume: V1PersistentVolume;
+    PersistentVolumeClaim: V1PersistentVolumeClaim;
+    Pod: V1Pod;
+    ResourceQuota: V1ResourceQuota;
+    Secret: V1Secret;
+    Service: V1Service;
+    ServiceAccount: V1ServiceAccount;
+  };
+  'apps/v1': {
+    DaemonSet: V1DaemonSet;
+    Deployment: V1Deployment;
+    ReplicaSet: V1ReplicaSet;
+    StatefulSet: V1StatefulSet;
+  };
+  'autoscaling/v2': { HorizontalPodAutoscaler: V2HorizontalPodAutoscaler };
+  'batch/v1': { CronJob: V1CronJob; Job: V1Job };
+  'networking.k8s.io/v1': { Ingress: V1Ingress; NetworkPolicy: V1NetworkPolicy };
+  'policy/v1': { PodDisruptionBudget: V1PodDisruptionBudget };
+  'rbac.authorization.k8s.io/v1': {
+    ClusterRole: V1ClusterRole;
+    ClusterRoleBinding: V1ClusterRoleBinding;
+    Role: V1Role;
+    RoleBinding: V1RoleBinding;
+  };
+  'storage.k8s.io/v1': { StorageClass: V1StorageClass };
+}
+
+/** The type of client-node for a type of Kubernetes; never for another. */
+export type KnownType<ApiVersion, Kind> = ApiVersion extends keyof KubernetesTypes
+  ? Kind extends keyof KubernetesTypes[ApiVersion]
+    ? KubernetesTypes[ApiVersion][Kind]
+    : never
+  : never;
+
+/**
+ * The manifest of a type of Kubernetes, so that the compiler refuses fields that the type doesn't have:
+ * `new ApiObject(this, 'Service', { apiVersion: 'v1', kind: 'Service', ... } satisfies KubernetesManifest)`.
+ */
+export type KubernetesManifest = Installed<
+  {
+    [ApiVersion in keyof KubernetesTypes]: {
+      [Kind in keyof KubernetesTypes[ApiVersion]]: ManifestOf<ApiVersion, Kind>;
+    }[keyof KubernetesTypes[ApiVersion]];
+  }[keyof KubernetesTypes]
+>;
+
+type ManifestOf<ApiVersion, Kind> = { readonly apiVersion: ApiVersion; readonly kind: Kind } & Wire<
+  Omit<KnownType<ApiVersion, Kind>, 'apiVersion' | 'kind' | 'status'>
+>;
+
+/** The template of the Pods that a workload makes. */
+export type PodTemplate = Installed<Wire<V1PodTemplateSpec>>;
+
+/** The spec of a Pod, also of those that a workload makes. */
+export type PodSpec = Installed<Wire<V1PodSpec>>;
+
+/**
+ * A child as `status` and `handOver` read it, by the type that its kind declares: `child.kind === 'Deployment'` gives its
+ * `status` the type that Kubernetes has for it. Of other types than those of Kubernetes, the status is `unknown`.
+ */
+export type ChildOf<Type> = Type extends { readonly apiVersion: infer ApiVersion; readonly kind: infer Kind }
+  ? AnyObject & { readonly apiVersion: ApiVersion; readonly kind: Kind } & StatusOfKnown<
+        KnownType<ApiVersion, Kind>
+      > &
+      KeptOf<Type>
+  : AnyObject;
+
+type StatusOfKnown<Object> = [Object] extends [{ status?: infer Status }]
+  ? [Object] extends [never]
+    ? unknown
+    : { readonly status?: Wire<Status> }
+  : unknown;
+
+type KeptOf<Type> = Type extends { readonly keep: (object: never) => infer Kept } ? Kept : unknown;

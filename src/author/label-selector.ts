@@ -1,0 +1,74 @@
+import { OperatorError } from '../contract/error.js';
+
+/** `metav1.LabelSelector`. */
+export interface LabelSelector {
+  readonly matchLabels?: Readonly<Record<string, string>>;
+  readonly matchExpressions?: readonly {
+    readonly key: string;
+    readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
+    readonly values?: readonly string[];
+  }[];
+}
+
+/**
+ * Reports whether labels match a selector; an empty one matches any.
+ * @see
+ * https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#resources-that-support-set-based-requirements
+ */
+export function selects(
+  { matchLabels = {}, matchExpressions = [] }: LabelSelector,
+  labels: Readonly<Record<string, string>>,
+): boolean {
+  const valueOf = (key: string): string | undefined => (Object.hasOwn(labels, key) ? labels[key] : undefined);
+  return (
+    Object.entries(matchLabels).every(([key, value]) => valueOf(key) === value) &&
+    matchExpressions.every(({ key, operator, values = [] }) => {
+      const value = valueOf(key);
+      if (operator === 'Exists' || operator === 'DoesNotExist')
+        return (value !== undefined) === (operator === 'Exists');
+      return (value !== undefined && values.includes(value)) === (operator === 'In');
+    })
+  );
+}
+
+const NAME = '[A-Za-z0-9](?:[-\\w.]{0,61}[A-Za-z0-9])?';
+const KEY = `(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?/)?${NAME}`;
+const EXISTS = new RegExp(`^(!?)\\s*(${KEY})$`);
+const EQUALS = new RegExp(`^(${KEY})\\s*(=|==|!=)\\s*((?:${NAME})?)$`);
+
+/** Reports whether an object can have a label with this value. */
+export function isLabel(key: string, value: string): boolean {
+  const [, label, sign, its] = EQUALS.exec(`${key}=${value}`) ?? [];
+  return label === key && sign === '=' && its === value;
+}
+
+const IN = new RegExp(`^(${KEY})\\s+(in|notin)\\s*\\((.*)\\)$`);
+const VALUE = new RegExp(`^(?:${NAME})?$`);
+
+/**
+ * Reads a selector as kubectl takes it: `team=shop,tier!=test,stage in (a,b),!canary`.
+ * @throws OperatorError `InvalidInput`
+ */
+export function parseLabelSelector(text: string): LabelSelector {
+  const parts: string[] = [];
+  for (const piece of text.split(',')) {
+    const before = parts.at(-1) ?? '';
+    // Commas between brackets separate values.
+    if (before.includes('(') && !before.includes(')')) parts[parts.length - 1] = `${before},${piece}`;
+    else parts.push(piece);
+  }
+  return { matchExpressions: parts.map((part) => requirementOf(part.trim())) };
+}
+
+function requirementOf(part: string): NonNullable<LabelSelector['matchExpressions']>[number] {
+  const [, not, label] = EXISTS.exec(part) ?? [];
+  if (label !== undefined) return { key: label, operator: not ? 'DoesNotExist' : 'Exists' };
+  const [, key, sign, value = ''] = EQUALS.exec(part) ?? [];
+  if (key !== undefined) return { key, operator: sign === '!=' ? 'NotIn' : 'In', values: [value] };
+  const [, of, word, list = ''] = IN.exec(part) ?? [];
+  const values = list.split(',').map((each) => each.trim());
+  if (of !== undefined && values.every((each) => VALUE.test(each)))
+    return { key: of, operator: word === 'in' ? 'In' : 'NotIn', values };
+  const message = `${JSON.stringify(part)} selects no labels: write name=value, name!=value, name in (a,b), name or !name, separated by commas`;
+  throw new OperatorError({ reason: 'InvalidInput', message });
+}

@@ -1,0 +1,29 @@
+import type { Controller, Watch } from '../contract/controller.js';
+import { splitKey } from '../contract/object.js';
+import { keepIdentity } from '../contract/projections.js';
+import { resourceType } from '../contract/resource.js';
+
+const namespaceType = resourceType({ apiVersion: 'v1', kind: 'Namespace', namespaced: false });
+
+/**
+ * Limits a controller to the custom resources in namespaces with these labels. They are followed: a namespace that gains them
+ * wakes its custom resources, and plans for those in any other namespace are empty, so that their objects stay as they are.
+ *
+ * @param controller one with a key for each custom resource, that of its namespace and name
+ */
+export function inNamespaces(controller: Controller, selector: string): Controller {
+  const watch: Watch = {
+    ...{ type: namespaceType, selector, readOnly: true, keep: keepIdentity, mapsTo: () => [] },
+    concerns: ({ metadata: { name } }, cr) => cr.metadata.namespace === name,
+  };
+  return {
+    ...controller,
+    watches: [...controller.watches, watch],
+    reconcile: (key, reader, now) => {
+      const isSelected = reader.get(namespaceType, splitKey(key).namespace ?? '') !== undefined;
+      return isSelected
+        ? controller.reconcile(key, reader, now)
+        : { apply: [], delete: [], status: [], events: [] };
+    },
+  };
+}

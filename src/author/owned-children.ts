@@ -1,0 +1,621 @@
+import type { Action, ChangeSet } from '../contract/change.js';
+import { dateConditions, standardConditions } from '../contract/conditions.js';
+import type { Condition, Readiness } from '../contract/conditions.js';
+import {
+  asPaused,
+  controlOf,
+  observedGenerationOf,
+  pausedCondition,
+  pausedExplanation,
+  pausedReadiness,
+} from './control.js';
+import type { Control } from './control.js';
+import type {
+  AfterApply,
+  ApplyStep,
+  Controller,
+  DeleteStep,
+  Lookup,
+  Plan,
+  Reader,
+  Watch,
+} from '../contract/controller.js';
+import { SteadyRenderer } from '../render/deterministic.js';
+import type { SteadyRendering } from '../render/deterministic.js';
+import { OperatorError } from '../contract/error.js';
+import { secretType } from '../contract/generated.js';
+import type { GeneratedValues, KindGenerated } from '../contract/generated.js';
+import type { HandOver, HandOverFunction } from './hand-over.js';
+import type { Render, Rendered, RenderedKind, RenderInputs } from '../contract/kind.js';
+import { parseLabelSelector, selects } from './label-selector.js';
+import type { LabelSelector } from './label-selector.js';
+import { childrenFieldManager, statusFieldManager } from '../contract/names.js';
+import {
+  canonicalJson,
+  contentHash,
+  controllerOf,
+  describeRef,
+  keyOf,
+  objectId,
+  objectKey,
+  refOf,
+} from '../contract/object.js';
+import type { AnyObject, CustomResource, KubernetesObject, OwnerReference } from '../contract/object.js';
+import { readinessIn, waitingOf, waitOf } from './order.js';
+import { describeThrown, reading } from '../contract/origin.js';
+import {
+  keepIdentity,
+  keepStatus,
+  observedOf,
+  unreadableFor,
+  withKeptStatus,
+} from '../contract/projections.js';
+import { keepPod, withTroubles } from './pods.js';
+import { childReadiness, worstReadiness } from './readiness.js';
+import { groupKind } from '../contract/resource.js';
+import type { ResourceType } from '../contract/resource.js';
+import {
+  driftedCondition,
+  driftEvent,
+  failureEvent,
+  failureReadiness,
+  failuresOf,
+  stalledEvent,
+  worstOf,
+} from './status.js';
+import type { Failure, StatusFunction, StatusReport } from './status.js';
+
+/** Functions of a kind beside its construct; the adapter handles kinds of every type. */
+export interface OwnFunctions {
+  readonly status?: StatusFunction<never, object>;
+  readonly handOver?: HandOverFunction<never>;
+}
+
+/** Interval of looks until what is referred to is known, which usually takes a few milliseconds. */
+const UNKNOWN_MILLISECONDS = 2_000;
+
+const NOTHING: Plan = { apply: [], delete: [], status: [], events: [] };
+
+/** Report of a plan after which the next one follows at once. */
+const UNFINISHED: Report = { readiness: worstReadiness([]) };
+
+const SETTLING: Readiness = {
+  ...{ phase: 'progressing', reason: 'Settling' },
+  message:
+    'What is rendered has changed back and forth without an edit: an earlier rendering is kept until it is known whether its own effects are the cause',
+};
+
+/** Maximum number of renderings until what a construct observes is what it renders; one that goes on never settles. */
+const MAX_PASSES = 10;
+
+/** Actions that may have changed what the construct of a plan reads. */
+const WRITTEN: ReadonlySet<Action> = new Set(['created', 'configured', 'corrected', 'recreated', 'deleted']);
+
+/** Custom resource at one time. */
+interface Pass {
+  readonly cr: LiveResource;
+  readonly owner: OwnerReference;
+  /** Objects of its children's types before the plan, as far as it controls them, and whatever wrote them. */
+  readonly controlled: readonly AnyObject[];
+  /** Controlled objects that its field manager has applied. */
+  readonly own: readonly AnyObject[];
+  readonly reader: Reader;
+  readonly now: Date;
+}
+
+/** Desired state. */
+interface Desired {
+  readonly control: Control;
+  /** Nothing, where there is an error; but the last rendering of what never settles. */
+  readonly rendered: Rendered;
+  /** Objects that the construct was given. */
+  readonly observed?: readonly AnyObject[];
+  readonly handedOver: readonly HandOver[];
+  readonly error?: OperatorError;
+  /** Whether an earlier rendering is applied until it is known why the later ones differ. @default false */
+  readonly isHeld?: boolean;
+  /** Time at which another rendering may count. @default - it isn't known */
+  readonly requeueAt?: Date;
+  /** Values that are made before anything else, so that Pods aren't replaced at once for their checksum. */
+  readonly generate?: GeneratedValues;
+}
+
+/** Content of the status, and what follows from it. */
+interface Report {
+  readonly readiness: Readiness;
+  readonly status?: object;
+  readonly requeueAt?: Date;
+  readonly failure?: OperatorError;
+  readonly error?: OperatorError;
+}
+
+/** The adapter from "one custom resource, its own children" to the core contract; made by `defineKind`. */
+export class OwnedChildren implements Controller {
+  readonly name: string;
+  readonly kind: string;
+  readonly watches: readonly Watch[];
+  readonly lookups?: readonly Lookup[];
+  private readonly selected?: LabelSelector;
+  private readonly renderer: SteadyRenderer;
+  /** Ids of what was rendered last, by key, of a kind that observes it. */
+  private readonly renderedLast = new Map<string, ReadonlySet<string>>();
+  private readonly recreated: ReadonlySet<string>;
+
+  constructor(
+    private readonly owning: OwningKind,
+    private readonly render: Render,
+    private readonly functions: OwnFunctions = {},
+    /** Selector of its custom resources. */
+    selector?: string,
+  ) {
+    this.name = owning.name;
+    this.kind = owning.type.kind;
+    const [first, ...others] = watchesFor(owning) as [Watch, ...Watch[]];
+    this.watches = [selector === undefined ? first : { ...first, selector }, ...others];
+    if (selector !== undefined) this.selected = parseLabelSelector(selector);
+    if (owning.references) this.lookups = owning.references.lookups;
+    this.recreated = new Set(owning.children.filter(({ recreate }) => recreate).map(groupKind));
+    this.renderer = new SteadyRenderer(owning, render);
+  }
+
+  reconcile(key: string, reader: Reader, now: Date): Plan {
+    const cr = reader.get(this.owning.type, key) as LiveResource | undefined;
+    // What is gone or going is cleaned up by the garbage collector, through the owner references.
+    if (!cr || cr.metadata.deletionTimestamp) {
+      this.renderer.forget(key);
+      this.renderedLast.delete(key);
+      return NOTHING;
+    }
+    // The answer to a write may come after the watch has reported that it isn't selected any more.
+    if (this.selected && !selects(this.selected, cr.metadata.labels ?? {})) return NOTHING;
+    const { apiVersion, kind } = cr;
+    const { name, uid = '' } = cr.metadata;
+    const owner = { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
+    const controlled = this.controlled(cr, reader);
+    const pass: Pass = { cr, owner, reader, now, controlled, own: this.own(cr, reader) };
+    const desired = this.desired(pass);
+    if (!desired) return { ...NOTHING, requeueAt: new Date(now.getTime() + UNKNOWN_MILLISECONDS) };
+    const reported = this.reported(pass, desired);
+    if (desired.control.isPaused) return { ...reported, explain: () => [pausedExplanation(cr)] };
+    const { generated } = this.owning;
+    if (generated && desired.generate) return this.generating(pass, generated, desired.generate, reported);
+    return {
+      ...reported,
+      apply: this.applied(pass, desired),
+      delete: desired.error ? [] : this.pruned(pass, desired),
+      ...((this.functions.handOver ?? this.owning.observes) && { again: this.isUnfinished(pass, desired) }),
+    };
+  }
+
+  /** Returns what the custom resource controls now; for one that is rendered, that makes it a child. */
+  private controlled({ metadata }: LiveResource, reader: Reader): readonly AnyObject[] {
+    return this.owning.children.flatMap((type) => reader.controlledBy(type, metadata.uid ?? ''));
+  }
+
+  /** Returns what is its own now, whether or not it is rendered: controlled by it, and applied by its field manager. */
+  private own(
+    { metadata }: LiveResource,
+    reader: Reader,
+    types: readonly ResourceType[] = this.owning.children,
+  ): readonly AnyObject[] {
+    const fieldManager = childrenFieldManager(this.kind);
+    return types.flatMap((type) => reader.controlledBy(type, metadata.uid ?? '', fieldManager));
+  }
+
+  /** Returns undefined while it isn't known what the custom resource refers to. */
+  private desired(pass: Pass): Desired | undefined {
+    const { cr, own, reader } = pass;
+    const { references, generated } = this.owning;
+    const secret = this.generatedSecret(pass);
+    const generate = generated?.missing(cr, secret);
+    let control: Control = {};
+    try {
+      if (cr.metadata.annotations) control = controlOf(cr.metadata.annotations);
+      const found = references?.resolve(cr, (...query) => reader.find(...query));
+      if (references && !found) return undefined;
+      requireReadable([cr]);
+      generated?.requireClear(cr, secret);
+      const inputs = (found ?? generated) && {
+        ...(found && { references: found }),
+        ...(generated && { generated: generated.propsOf(cr, secret) }),
+      };
+      const { held, ...rendering } = this.rendering(pass, inputs, !generate);
+      if (!control.isPaused) this.rememberRendered(cr, rendering.rendered);
+      return {
+        ...{ control, ...rendering, handedOver: this.handedOver(cr, own) },
+        ...(generate && { generate }),
+        ...(held && { ...(held.error ? { error: held.error } : { isHeld: true }), requeueAt: held.until }),
+      };
+    } catch (thrown) {
+      const bug = { reason: 'RenderFailed', message: describeThrown(thrown), isBug: true, cause: thrown };
+      const error = thrown instanceof OperatorError ? thrown : new OperatorError(bug);
+      return { control, rendered: [], handedOver: [], error };
+    }
+  }
+
+  /** @param isFinal whether what would be applied over and over is refused */
+  private rendering(
+    { cr, controlled, own, now }: Pass,
+    inputs: RenderInputs | undefined,
+    isFinal: boolean,
+  ): SteadyRendering & Pick<Desired, 'observed'> {
+    const render = (given: RenderInputs | undefined): Rendered => this.render(this.owning, cr, given);
+    const final = (given: RenderInputs | undefined, before?: Rendered): SteadyRendering =>
+      isFinal ? this.renderer.render(cr, given, own, now, before) : { rendered: before ?? render(given) };
+    if (!this.owning.observes) return final(inputs);
+    const given = (observed: readonly AnyObject[]): RenderInputs => {
+      requireReadable(observed);
+      return { ...inputs, observed: observedOf(observed) };
+    };
+    const last = this.renderedLast.get(keyOf(cr));
+    const known = { controlled, own, ...(last && { last }) };
+    const { rendered, observed } = renderObserving(cr, known, (objects) => render(given(objects)));
+    return { ...final(given(observed), rendered), observed };
+  }
+
+  private rememberRendered(cr: LiveResource, rendered: Rendered): void {
+    if (this.owning.observes) this.renderedLast.set(keyOf(cr), new Set(rendered.map(objectId)));
+  }
+
+  private handedOver(cr: LiveResource, children: readonly AnyObject[]): readonly HandOver[] {
+    return reading(children, () => this.functions.handOver?.({ cr: cr as never, children }) ?? []);
+  }
+
+  private applied(
+    { cr, owner, reader }: Pass,
+    { rendered, handedOver, control: { drift } }: Desired,
+  ): ApplyStep[] {
+    const { dependencies } = rendered;
+    const fieldManager = childrenFieldManager(this.kind);
+    return [
+      ...handedOver.map((step) => ({ ...step, handOver: true, owner })),
+      ...rendered.map((object) => ({
+        ...{ object, fieldManager, owner },
+        ...(this.recreated.has(groupKind(object)) && { recreate: true }),
+        ...(dependencies?.has(object) && {
+          waitsFor: () => waitOf(object, dependencies, readinessIn(this.controlled(cr, reader))),
+        }),
+        ...(drift && { drift }),
+      })),
+    ];
+  }
+
+  private pruned({ cr, own, reader }: Pass, { rendered }: Desired): DeleteStep[] {
+    const wanted = new Set(rendered.map(objectId));
+    return [...own, ...this.own(cr, reader, this.owning.formerChildren)]
+      .filter((child) => !child.metadata.deletionTimestamp && !wanted.has(objectId(child)))
+      .map((object) => ({ object }));
+  }
+
+  /** Reports whether a plan has changed what the next one is made of: what is handed over, and what the construct reads. */
+  private isUnfinished({ cr, reader }: Pass, { rendered, observed = [] }: Desired): AfterApply<boolean> {
+    const hashOf = (of: readonly AnyObject[]): string => contentHash(observedOf(of));
+    return (changes) => {
+      const isNew = changes.some(({ action }) => action === 'created' || action === 'recreated');
+      if (isNew && this.handedOver(cr, this.own(cr, reader)).length > 0) return true;
+      const mayDiffer = this.owning.observes && changes.some(({ action }) => WRITTEN.has(action));
+      if (!mayDiffer) return false;
+      return hashOf(observed) !== hashOf(renderedIn(this.controlled(cr, reader), rendered));
+    };
+  }
+
+  private generatedSecret({ cr, reader }: Pass): AnyObject | undefined {
+    const { generated } = this.owning;
+    return generated && reader.get(secretType, generated.keyOf(cr));
+  }
+
+  /** Returns the plan that makes values, and nothing else. */
+  private generating(pass: Pass, generated: KindGenerated, generate: GeneratedValues, reported: Plan): Plan {
+    const { cr, owner } = pass;
+    const secret = this.generatedSecret(pass);
+    const step = { object: generated.secretOf(cr), fieldManager: childrenFieldManager(this.kind) };
+    const event = (changes: ChangeSet) => generated.eventOf(cr, secret, changes);
+    return {
+      ...reported,
+      apply: [{ ...step, owner, generate }],
+      events: [...reported.events, { regarding: { ...refOf(cr), uid: owner.uid }, event }],
+      again: (changes) => changes.some(({ action }) => action === 'created' || action === 'configured'),
+    };
+  }
+
+  /** Returns what every plan ends with: status and events. */
+  private reported(pass: Pass, desired: Desired): Plan {
+    const { cr, owner } = pass;
+    let last: { readonly changes: ChangeSet; readonly report: Report } | undefined;
+    // Once, for its several readers.
+    const report = (changes: ChangeSet): Report => {
+      if (last?.changes !== changes) last = { changes, report: this.report(pass, desired, changes) };
+      return last.report;
+    };
+    const regarding = { ...refOf(cr), uid: owner.uid };
+    return {
+      ...NOTHING,
+      status: [
+        {
+          ...{ target: cr, fieldManager: statusFieldManager(this.kind) },
+          status: (changes) => report(changes).status,
+        },
+      ],
+      events: [
+        {
+          regarding,
+          event: (changes) => {
+            const { failure, readiness } = report(changes);
+            return failure ? failureEvent(cr, failure) : stalledEvent(cr, readiness);
+          },
+        },
+        { regarding, event: (changes) => driftEvent(cr, changes) },
+      ],
+      requeueAt: (changes) => report(changes).requeueAt,
+      ...(desired.error && { error: desired.error }),
+      statusError: (changes) => report(changes).error,
+    };
+  }
+
+  /** A failure stands in the conditions, but what the children say stays of use beside it. */
+  private report(pass: Pass, desired: Desired, changes: ChangeSet): Report {
+    const { cr, reader, now } = pass;
+    const { control, generate, rendered } = desired;
+    const isPaused = control.isPaused ?? false;
+    if (generate && !isPaused && changes.every(({ action }) => action !== 'failed')) return UNFINISHED;
+    const isUnchanged = changes.every(({ action }) => action === 'unchanged');
+    // Where nothing can be rendered, what was applied before is all there is to say.
+    const children =
+      desired.error && rendered.length === 0
+        ? pass.own
+        : renderedIn(isUnchanged ? pass.controlled : this.controlled(cr, reader), rendered);
+    const failures = failuresOf(changes, desired.error);
+    const { report, error } = this.ownReport(pass, children, failures);
+    const failure = worstOf(failures) ?? error;
+    // In a pause nothing is applied, so nothing waits.
+    const waiting =
+      rendered.dependencies && !isPaused ? waitingOf(cr, rendered.dependencies, children, now) : undefined;
+    const judged = failure
+      ? failureReadiness(failure)
+      : ((isPaused ? pausedReadiness(rendered, children) : undefined) ??
+        report.readiness ??
+        withTroubles(worstReadiness(children.map(childReadiness)), children, this.related(pass, keepPod)));
+    const more = [...(waiting ? [waiting.readiness] : []), ...(desired.isHeld ? [SETTLING] : [])];
+    const readiness = failure || more.length === 0 ? judged : worstReadiness([...more, judged]);
+    const isDrifted = changes.some(({ action }) => action === 'drifted');
+    const drifted = isDrifted ? driftedCondition(changes) : undefined;
+    const rotated = this.owning.generated?.conditionOf(cr, this.generatedSecret(pass));
+    const held = [
+      ...(isPaused ? [pausedCondition(cr)] : []),
+      ...(waiting ? [waiting.condition] : []),
+      ...(drifted ? [drifted] : []),
+      ...(rotated ? [rotated] : []),
+    ];
+    const { conditions = [] } = report;
+    const others =
+      held.length > 0 ? conditions.filter(({ type }) => !held.some((one) => one.type === type)) : conditions;
+    // An edit that waits has not been observed, so tools don't take the state of its children for that of the edit.
+    const generation = isPaused ? observedGenerationOf(cr) : cr.metadata.generation;
+    const shown = isPaused && !failure ? asPaused(readiness) : readiness;
+    const all = [...standardConditions(shown), ...held, ...others];
+    const times = [waiting?.requeueAt, report.requeueAt, desired.requeueAt].flatMap((at) => at ?? []);
+    const requeueAt = times.reduce<Date | undefined>((a, b) => (a && a < b ? a : b), undefined);
+    return {
+      readiness,
+      status: {
+        ...report.fields,
+        ...(generation !== undefined && { observedGeneration: generation }),
+        conditions: dateConditions(all, cr.status?.conditions ?? [], now, generation),
+      },
+      ...(requeueAt && { requeueAt }),
+      ...(failure && { failure }),
+      ...(error && { error }),
+    };
+  }
+
+  /** @param kept the projection of those that are wanted; all, if it is left out */
+  private related({ cr, reader }: Pass, kept?: Keep): AnyObject[] {
+    const types = (this.owning.related ?? []).filter(({ keep }) => !kept || keep === kept);
+    return types.flatMap((type) => reader.mappedTo(type, keyOf(cr)));
+  }
+
+  /** Returns what the kind's own function says of the status, or why it can't. */
+  private ownReport(
+    pass: Pass,
+    children: readonly AnyObject[],
+    failures: readonly Failure[],
+  ): { readonly report: StatusReport<object>; readonly error?: OperatorError } {
+    const { cr, now } = pass;
+    const { status } = this.functions;
+    if (!status || unreadableFor(cr)) return { report: {} };
+    const related = this.related(pass);
+    try {
+      const input = { cr: cr as never, children, related, failures, now };
+      const report = reading([...children, ...related], () => status(input));
+      requireKnownFields(report.fields ?? {}, this.owning.statusFields);
+      // Throws for what can't be sent.
+      canonicalJson([report.fields, report.conditions]);
+      return { report };
+    } catch (thrown) {
+      const error = new OperatorError({
+        reason: 'StatusFailed',
+        message: `The status of ${describeRef(refOf(cr))} can't be computed: ${describeThrown(thrown)}`,
+        // What is missing now, as the status of a child that was created a moment ago, may be there at the next try; beside
+        // another failure, that one says when to try again.
+        retry: worstOf(failures) ? 'onChange' : 'backoff',
+        ...{ isBug: true, cause: thrown },
+      });
+      return { report: {}, error };
+    }
+  }
+}
+
+/** @throws OperatorError why one of them lacks what it should have */
+function requireReadable(objects: readonly KubernetesObject[]): void {
+  const unreadable = objects.map(unreadableFor).find(Boolean);
+  if (unreadable) throw unreadable;
+}
+
+/** Objects that a construct may observe. */
+interface Observable {
+  /** Objects with the owner reference, whatever wrote them. */
+  readonly controlled: readonly AnyObject[];
+  /** Controlled objects that were applied. */
+  readonly own: readonly AnyObject[];
+  /** Ids of the last rendering. @default - unknown, after a start */
+  readonly last?: ReadonlySet<string>;
+}
+
+/**
+ * Renders until what the construct observes is what it renders: an object counts if this rendering or the last one names it, and
+ * not for its owner reference. After a start, it begins with what was applied.
+ * @throws OperatorError `NeverSettles`
+ */
+export function renderObserving(
+  cr: CustomResource,
+  { controlled, own, last }: Observable,
+  render: (observed: readonly AnyObject[]) => Rendered,
+): { readonly rendered: Rendered; readonly observed: readonly AnyObject[] } {
+  const ids = (objects: readonly AnyObject[]): string => objects.map(objectId).join();
+  let observed = last ? controlled.filter((object) => last.has(objectId(object))) : own;
+  for (let count = 0; count < MAX_PASSES; count++) {
+    const rendered = render(observed);
+    const named = new Set([...rendered.map(objectId), ...(last ?? [])]);
+    const next = controlled.filter((object) => named.has(objectId(object)));
+    if (ids(next) === ids(observed)) return { rendered, observed };
+    observed = next;
+  }
+  throw new OperatorError({
+    reason: 'NeverSettles',
+    message: `${describeRef(refOf(cr))} renders other objects each time for those that it observes; let it render the same objects whether or not they are there`,
+  });
+}
+
+/** Returns those of the objects that a rendering names: no other object says anything of the custom resource. */
+function renderedIn(controlled: readonly AnyObject[], rendered: Rendered): readonly AnyObject[] {
+  const named = new Set(rendered.map(objectId));
+  return controlled.filter((object) => named.has(objectId(object)));
+}
+
+/** The API server drops what the schema doesn't list, without a word. @param known undefined where any field may be there */
+function requireKnownFields(fields: object, known: readonly string[] | undefined): void {
+  const unknown = known && Object.keys(fields).find((field) => !known.includes(field));
+  if (unknown === undefined) return;
+  throw new Error(
+    `it has a field ${unknown}, of which the schema knows nothing; add ${unknown}: { type: 'string' }, or whatever it is, to "status" of defineCrd, or to the properties of the status in the CRD`,
+  );
+}
+
+type LiveResource = CustomResource<
+  unknown,
+  { readonly conditions?: readonly Partial<Condition>[]; readonly observedGeneration?: number }
+>;
+
+type Keep = (object: AnyObject) => Readonly<Record<string, unknown>> | undefined;
+
+/** A type of children, and how its objects are treated. */
+export interface ChildType extends ResourceType, Pick<Watch, 'optional' | 'claims'> {
+  /** See `ApplyStep.recreate`. @default false */
+  readonly recreate?: boolean;
+  /** @default - identity, our annotations and the status */
+  readonly keep?: Keep;
+}
+
+interface RelatedType extends ResourceType {
+  readonly selector: string;
+  readonly keep: Keep;
+  readonly nameOf: (object: AnyObject) => string | undefined;
+}
+
+/** A kind without what the adapter doesn't need. */
+export interface OwningKind extends RenderedKind {
+  readonly name: string;
+  readonly children: readonly ChildType[];
+  readonly formerChildren: readonly ResourceType[];
+  /** @default - none */
+  readonly related?: readonly RelatedType[];
+  /** The fields that the schema of the status has. @default - any */
+  readonly statusFields?: readonly string[];
+}
+
+/** Returns the watches of a kind whose custom resources own their children; the kind itself first. */
+export function watchesFor(kind: OwningKind): Watch[] {
+  const owned = (type: ResourceType): Watch => ({ type, mapsTo: (object) => ownersKey(kind.type, object) });
+  const watches: Watch[] = [
+    {
+      type: kind.type,
+      keep: keepWithoutManagedFields,
+      // An owner reference that blocks the owner's deletion may only be set by who may finalize the owner.
+      // https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#ownerreferencespermissionenforcement
+      writes: ['status', 'finalizers'],
+      mapsTo: (cr) => [keyOf(cr)],
+    },
+    ...kind.children.map((type) => ({
+      ...owned(type),
+      writes: ['create', 'patch', 'delete'] as const,
+      ...(type.optional && { optional: true }),
+      ...(type.claims && { claims: type.claims }),
+      ...(type.keep && { keep: projection(type.keep, keepStatus) }),
+    })),
+    // Of what isn't installed any more, nothing is left to be pruned.
+    ...kind.formerChildren.map((type) => ({
+      ...owned(type),
+      optional: true,
+      writes: ['delete'] as const,
+    })),
+    ...(kind.related ?? []).map((type) => ({
+      type,
+      selector: type.selector,
+      readOnly: true,
+      keep: projection(type.keep, keepRelated),
+      mapsTo: (object: AnyObject) => keysIn(kind.type, object, type.nameOf(object)),
+    })),
+  ];
+  if (!kind.generated) return watches;
+  const secrets = watches.find(({ type }) => groupKind(type) === groupKind(secretType));
+  const { selector } = kind.generated;
+  const watch = kind.generated.watch(secrets ?? { ...owned(secretType), selector });
+  return [...watches.filter((other) => other !== secrets), watch];
+}
+
+/** Returns the key of the custom resource that controls the object, whatever version its owner reference was written in. */
+function ownersKey(type: ResourceType, object: AnyObject): string[] {
+  const owner = controllerOf(object);
+  return owner && groupKind(owner) === groupKind(type) ? keysIn(type, object, owner.name) : [];
+}
+
+function keysIn({ namespaced }: ResourceType, { metadata }: AnyObject, name: string | undefined): string[] {
+  return name ? [objectKey(namespaced ? metadata.namespace : undefined, name)] : [];
+}
+
+/** Custom resources are kept whole, for the renderer, but for the bookkeeping that nothing reads. */
+function keepWithoutManagedFields(object: AnyObject): AnyObject {
+  const { managedFields, ...metadata } = object.metadata as AnyObject['metadata'] & {
+    managedFields?: unknown;
+  };
+  return { ...object, metadata };
+}
+
+/** Keeps the labels too, which `nameOf` reads. */
+function keepRelated(object: AnyObject): AnyObject {
+  const identity = keepIdentity(object);
+  const { labels } = object.metadata;
+  return labels ? { ...identity, metadata: { ...identity.metadata, labels } } : identity;
+}
+
+type Projection = (object: AnyObject) => AnyObject | undefined;
+
+/** Functions by `keep`: kinds that keep the same share a store. */
+const projections = new WeakMap<Keep, Map<typeof keepStatus, Projection>>();
+
+/** Returns the object as `base` keeps it, and what `keep` returns beside that. */
+function projection(keep: Keep, base: typeof keepStatus): Projection {
+  const known = projections.get(keep) ?? new Map<typeof keepStatus, Projection>();
+  projections.set(keep, known);
+  const combined: Projection = (object) => {
+    const more = keep(object);
+    if (more === undefined) return undefined;
+    const kept = withKeptStatus(base(object), more);
+    const metadata = { ...(more.metadata as object | undefined), ...kept.metadata };
+    const spec = { ...(more.spec as object | undefined), ...(kept.spec as object | undefined) };
+    return { ...more, ...kept, ...(kept.spec !== undefined && { spec }), metadata };
+  };
+  const projected = known.get(base) ?? combined;
+  known.set(base, projected);
+  return projected;
+}

@@ -1,0 +1,337 @@
+import type { Found, Lookup, Query } from '../contract/controller.js';
+import { misdefined } from './definition.js';
+import { OperatorError } from '../contract/error.js';
+import type { KnownType, Wire } from './kubernetes-types.js';
+import { isLabel } from './label-selector.js';
+import { LAST_APPLIED_ANNOTATION } from '../contract/names.js';
+import {
+  checksumOver,
+  deepFreeze,
+  describeRef,
+  groupOf,
+  isMap,
+  refOf,
+  secretChecksum,
+} from '../contract/object.js';
+import type { AnyObject, CustomResource, ObjectMeta } from '../contract/object.js';
+import { keepIdentity, unreadableFor } from '../contract/projections.js';
+import { groupKind, resourceType } from '../contract/resource.js';
+import type { ResourceType, ResourceTypeProps } from '../contract/resource.js';
+import type { SpecOf } from './typed-crd.js';
+
+/** Other objects that the construct reads, of the custom resource's namespace: one by its name, or any number by their labels. */
+export type ReferenceProps<Spec> = ResourceTypeProps & {
+  /**
+   * Returns their namespace. Another one than the custom resource's needs a ReferenceGrant there, unless the custom resource has
+   * no namespace.
+   * @default - that of the custom resource; has to be given where that has none
+   */
+  readonly namespace?: (cr: CustomResource<Spec>) => string | undefined;
+  /**
+   * The construct gets undefined where the object isn't there.
+   * @default false - the custom resource is stalled with the reason `ReferenceNotFound` until it is
+   */
+  readonly optional?: boolean;
+  /**
+   * The construct gets the data of a Secret. They are kept in memory, and whatever it renders of them is stored unencrypted in
+   * its children.
+   * @default false - their checksum alone
+   */
+  readonly data?: boolean;
+} & (
+    | {
+        /** Returns the name of the object; undefined where this custom resource refers to none. */
+        readonly name: (cr: CustomResource<Spec>) => string | undefined;
+        readonly labels?: never;
+      }
+    | {
+        /** Returns the labels of the objects; undefined where none are looked for. */
+        readonly labels: (cr: CustomResource<Spec>) => Readonly<Record<string, string>> | undefined;
+        readonly name?: never;
+      }
+  );
+
+/** References of a kind, by the names under which the construct gets them. */
+export type References<Source> = Readonly<Record<string, ReferenceProps<SpecOf<Source>>>>;
+
+/** Type of `references` in the props: an object, or a list where the reference is by labels. */
+export type ReferencesOf<Props> = {
+  readonly [Name in keyof Props]: Props[Name] extends { readonly labels: unknown }
+    ? readonly ReferencedOf<Props[Name]>[]
+    : ReferencedOf<Props[Name]> | MaybeMissing<Props[Name]>;
+};
+
+type MaybeMissing<Props> = Props extends { readonly optional: true }
+  ? undefined
+  : Props extends { readonly name: (cr: never) => infer Name }
+    ? Extract<Name, undefined>
+    : undefined;
+
+type ReferencedOf<Props> = Props extends {
+  readonly apiVersion: infer ApiVersion;
+  readonly kind: infer Kind;
+}
+  ? [ApiVersion, Kind] extends ['v1', 'Secret']
+    ? SecretOf<Props>
+    : Referenced & FieldsOf<KnownType<ApiVersion, Kind>>
+  : Referenced;
+
+type FieldsOf<Known> = [Known] extends [never]
+  ? unknown
+  : Wire<Omit<Known, 'apiVersion' | 'kind' | 'metadata'>>;
+
+type SecretOf<Props> = Referenced & {
+  readonly type?: string;
+  /** Hash of its type and data, keyed by its UID; without a cluster, `unknown-without-a-cluster`. */
+  readonly checksum: string;
+} & (Props extends { readonly data: true } ? { readonly data?: Readonly<Record<string, string>> } : unknown);
+
+/** A referenced object, without what has no meaning for others: its UID, versions, owners and managers. */
+export type Referenced = AnyObject & {
+  readonly metadata: Pick<ObjectMeta, 'name' | 'namespace' | 'labels' | 'annotations'>;
+};
+
+/** References as the construct gets them, whatever their types. */
+export type ReferencedByName = Readonly<Record<string, Referenced | readonly Referenced[] | undefined>>;
+
+/** A reference whose type is complete. */
+interface Reference {
+  readonly name: string;
+  readonly props: ReferenceProps<never>;
+  readonly lookup: Lookup;
+}
+
+/** Looks up objects: in the cluster, or among those of files. */
+export type Find = (lookup: Lookup, query: Query) => Found;
+
+const grants: Lookup = {
+  type: resourceType({ apiVersion: 'gateway.networking.k8s.io/v1beta1', kind: 'ReferenceGrant' }),
+  keep: (object) => ({ ...keepIdentity(object), spec: object.spec }),
+};
+
+/** References of the custom resources of one kind. */
+export class KindReferences {
+  readonly lookups: readonly Lookup[];
+  private readonly all: readonly Reference[];
+
+  constructor(
+    private readonly owner: ResourceType,
+    props: Readonly<Record<string, ReferenceProps<never>>>,
+  ) {
+    this.all = Object.entries(props).map(([name, each]) => {
+      const type = resourceType(each);
+      const keep = groupKind(type) === 'Secret' ? secretKeeper(each.data ?? false) : keepReferenced;
+      return { name, props: each, lookup: { type, keep } };
+    });
+    const reachesOut = owner.namespaced && this.all.some(({ props: { namespace } }) => namespace);
+    this.lookups = [...this.all.map(({ lookup }) => lookup), ...(reachesOut ? [grants] : [])];
+  }
+
+  /**
+   * Returns what a custom resource refers to; undefined while that isn't known yet.
+   * @param isOffline permissions of other namespaces aren't asked for
+   * @throws OperatorError `ReferenceNotFound`, `ReferenceNotPermitted`, `ReferenceUnknown` where it can't be found out
+   */
+  resolve(cr: CustomResource, find: Find, isOffline = false): ReferencedByName | undefined {
+    const found = this.all.map((reference) => [reference.name, this.one(reference, cr, find, isOffline)]);
+    if (found.some(([, one]) => one === 'unknown')) return undefined;
+    return Object.fromEntries(found) as ReferencedByName;
+  }
+
+  private one(
+    { name, props, lookup }: Reference,
+    cr: CustomResource,
+    find: Find,
+    isOffline: boolean,
+  ): unknown {
+    const { type } = lookup;
+    // An empty name is none, and an empty namespace that of the custom resource: it would be all namespaces.
+    const asked = props.namespace?.(cr as never) || cr.metadata.namespace;
+    const namespace = type.namespaced ? asked : undefined;
+    const [wanted, labels] = [props.name?.(cr as never) || undefined, props.labels?.(cr as never)];
+    if (wanted === undefined && labels === undefined) return props.labels ? [] : undefined;
+    const owner = describeRef({ ...cr, ...cr.metadata, kind: this.owner.kind });
+    const ref = {
+      ...type,
+      name: shortened(wanted ?? (labelText(labels) || '{}')),
+      ...(namespace !== undefined && { namespace }),
+    };
+    const what = `${owner} refers to ${describeRef(ref)} (references.${name})`;
+    const mistake =
+      type.namespaced && namespace === undefined && !isOffline
+        ? 'its namespace is not given'
+        : mistakeIn(namespace, wanted, labels);
+    if (mistake !== undefined)
+      throw new OperatorError({
+        reason: 'ReferenceNotFound',
+        message: `${what}, which can't be: ${mistake}; change the reference`,
+      });
+    let why: string | undefined;
+    const look = (at: Lookup, query: Query): readonly AnyObject[] | undefined => {
+      const answer = find(at, { ...query, ...(namespace !== undefined && { namespace }) });
+      const unreadable = answer.objects?.map(unreadableFor).find(Boolean);
+      if (unreadable) throw unreadable;
+      why = answer.why;
+      if (answer.objects || why === undefined) return answer.objects;
+      if (answer.isTooMuch)
+        throw new OperatorError({
+          reason: 'ReferenceTooLarge',
+          message: `${what}, which is too much: ${answer.why}; refer to fewer objects, or to smaller ones`,
+        });
+      const message = `${what}, which can't be looked up: ${answer.why}`;
+      throw new OperatorError({ reason: 'ReferenceUnknown', message, retry: 'backoff' });
+    };
+    if (!isOffline && this.owner.namespaced && type.namespaced && namespace !== cr.metadata.namespace) {
+      const permits = look(grants, {});
+      if (!permits) return 'unknown';
+      if (!permits.some((grant) => isPermitted(grant, this.owner, cr, type, wanted)))
+        throw new OperatorError({
+          reason: 'ReferenceNotPermitted',
+          message: `${what}, and nothing permits that: create a ReferenceGrant, whose CRD is part of the Gateway API, in the namespace ${namespace ?? ''}, from ${groupKind(this.owner)} of ${cr.metadata.namespace ?? ''} to ${groupKind(type)}`,
+        });
+    }
+    const objects = look(lookup, wanted === undefined ? { labels: labels ?? {} } : { name: wanted });
+    if (!objects) return 'unknown';
+    const elsewhere = objects.find((object) => object.metadata.namespace !== namespace);
+    if (elsewhere)
+      throw new OperatorError({
+        reason: 'ReferenceNotPermitted',
+        message: `${what}, and ${describeRef(refOf(elsewhere))} was found, which is in a namespace: leave namespaced: false out of the reference`,
+      });
+    if (wanted === undefined) return objects.map(readByConstruct);
+    if (objects[0]) return readByConstruct(objects[0]);
+    if (props.optional) return undefined;
+    const remedy = isOffline
+      ? 'without a cluster, give it by --references, by { references } of render(), or by surroundings of the sweep'
+      : 'create it, or change the reference';
+    throw new OperatorError({
+      reason: 'ReferenceNotFound',
+      message: `${what}, which isn't there${why === undefined ? '' : `, but ${why}`}: ${remedy}`,
+    });
+  }
+}
+
+/** Returns what a user has written as a message shows it. */
+function shortened(text: unknown): string {
+  const shown = String(text);
+  return shown.length > 300 ? `${shown.slice(0, 300)}...` : shown;
+}
+
+export const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+/** Names of some types are free but for what a path can't have; these can't be in a field selector either. */
+const NO_NAME = /^\.{1,2}$|[/%=,\\\s]|^.{254}/su;
+
+/** Maximum number of characters of a label selector, which is part of a URL. */
+const MAX_SELECTOR = 4_096;
+
+/** Returns why nothing can be found: the API server would refuse the request each time. */
+export function mistakeIn(
+  namespace: string | undefined,
+  name: string | undefined,
+  labels: Readonly<Record<string, string>> | undefined,
+): string | undefined {
+  if (name !== undefined && typeof name !== 'string') return 'its name is no text';
+  if (namespace !== undefined && !NAMESPACE.test(namespace)) return `no namespace is called "${namespace}"`;
+  if (name !== undefined) return NO_NAME.test(name) ? `no object is called "${shortened(name)}"` : undefined;
+  if (labels === undefined) return undefined;
+  const all = Object.entries(labels);
+  if (all.length === 0) return 'no labels would select every object';
+  if (labelText(labels).length > MAX_SELECTOR) return 'its labels are more than a request can have';
+  const wrong = all.find(([label, value]) => !isLabel(label, value));
+  return wrong && `no object has the label ${wrong.join('=')}`;
+}
+
+function labelText(labels: Readonly<Record<string, string>> = {}): string {
+  return Object.entries(labels)
+    .map(([label, value]) => `${label}=${value}`)
+    .join();
+}
+
+/** @see https://gateway-api.sigs.k8s.io/api-types/referencegrant/ */
+function isPermitted(
+  { spec }: AnyObject,
+  owner: ResourceType,
+  { metadata: { namespace } }: CustomResource,
+  type: ResourceType,
+  name: string | undefined,
+): boolean {
+  type Entry = Readonly<Partial<Record<'group' | 'kind' | 'namespace' | 'name', string>>>;
+  const { from = [], to = [] } = (spec ?? {}) as {
+    readonly from?: readonly Entry[];
+    readonly to?: readonly Entry[];
+  };
+  const isOf = ({ group = '', kind }: Entry, { apiVersion, kind: other }: ResourceType): boolean =>
+    group === groupOf(apiVersion) && kind === other;
+  return (
+    from.some((entry) => isOf(entry, owner) && entry.namespace === namespace) &&
+    // One that names an object permits no search by labels.
+    to.some((entry) => isOf(entry, type) && (!entry.name || entry.name === name))
+  );
+}
+
+/** Keeps everything but bookkeeping. */
+function keepReferenced(object: AnyObject): AnyObject {
+  const { labels, annotations = {} } = object.metadata;
+  const { [LAST_APPLIED_ANNOTATION]: _, ...others } = annotations;
+  const identity = keepIdentity(object);
+  return {
+    ...object,
+    metadata: {
+      ...identity.metadata,
+      ...(labels && { labels }),
+      ...(Object.keys(others).length > 0 && { annotations: others }),
+    },
+  };
+}
+
+function secretKeeper(keepsData: boolean): Lookup['keep'] {
+  return (object) => {
+    // The API server's defaults; a file may lack them.
+    const { data = {}, stringData: _, type = 'Opaque', metadata, ...rest } = keepReferenced(object);
+    // Tools keep a copy of all data in annotations.
+    const { annotations, ...others } = metadata;
+    const kept = keepsData ? { metadata, data } : { metadata: others };
+    return { ...rest, ...kept, type, checksum: secretChecksum(metadata, { type, data }) };
+  };
+}
+
+const shownOf = new WeakMap<AnyObject, Referenced>();
+
+/** Without what differs between equal objects; frozen, since all custom resources that refer to it share it. */
+function readByConstruct(object: AnyObject): Referenced {
+  const { uid, resourceVersion, ownerReferences, deletionTimestamp, ...metadata } = object.metadata;
+  const known = shownOf.get(object) ?? deepFreeze({ ...object, metadata });
+  shownOf.set(object, known);
+  return known;
+}
+
+/** Values are left out of it: they may be those of a Secret. */
+const CHECKSUM_OF =
+  "isn't what the props have; write checksumAnnotations(references), or { tls: references.tls, generated }";
+
+/**
+ * Returns annotations for a Pod template with a checksum of each referenced object: its Pods are replaced when one of them
+ * changes. Of a Secret, type, data and UID count, of another object its name and all but metadata and status.
+ * @param references of the props, or some of them; and `generated`, as the props have it
+ */
+export function checksumAnnotations(
+  references: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, string>> {
+  if (!isMap(references)) throw misdefined('checksumAnnotations', CHECKSUM_OF);
+  return Object.fromEntries(
+    Object.entries(references).flatMap(([name, value]) =>
+      value === undefined ? [] : [[`checksum/${name}`, checksumOf(name, value)]],
+    ),
+  );
+}
+
+function checksumOf(name: string, value: unknown): string {
+  const contents = [value].flat().map((object) => {
+    if (!isMap(object)) return object;
+    if (typeof object.checksum === 'string') return object.checksum;
+    if (!isMap(object.metadata)) throw misdefined(`checksumAnnotations: ${name}`, CHECKSUM_OF);
+    const { status: _, metadata, ...content } = object as AnyObject;
+    return { ...content, name: metadata.name };
+  });
+  return checksumOver(contents);
+}

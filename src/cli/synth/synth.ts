@@ -1,0 +1,176 @@
+import { messageOf, OperatorError } from '../../contract/error.js';
+import type { FlagValues, Policy, Finding, Kind } from '../../contract/kind.js';
+import { describeRef, objectId, refOf } from '../../contract/object.js';
+import type { AnyObject, CustomResource } from '../../contract/object.js';
+import { readCustomResources } from '../../validate/custom-resource.js';
+import type { ReadOptions, CustomResourceInput } from '../../validate/custom-resource.js';
+import { remarkLine } from '../../validate/document.js';
+import type { Remark } from '../../validate/document.js';
+import { manifestText, fileName, kindFileName } from '../../validate/output.js';
+import type { ManifestFile } from '../../validate/output.js';
+import { InputError } from '../../validate/problem.js';
+import { offlineInputs } from '../../render/references.js';
+import { copyPlain, render } from '../../render/render.js';
+
+export interface RenderOptions {
+  /** Objects that custom resources may refer to, beside each other. @default - none */
+  readonly references?: readonly AnyObject[];
+  /** Policy of the admin. @default - everything */
+  readonly policy?: Policy;
+  /** Values of the kinds' flags. @default - none is given */
+  readonly flags?: FlagValues;
+}
+
+export interface SynthOptions extends ReadOptions, RenderOptions {
+  /** Takes one line for each thing that kinds have to say of what was rendered. @default - it isn't shown */
+  readonly note?: (line: string) => void;
+}
+
+/**
+ * Renders custom resources to manifests, in memory: reads, validates and renders all of them or fails.
+ *
+ * **Guarantees.** The same documents give the same bytes, in whatever order and files they come. No request is
+ * made. Nothing is written.
+ *
+ * @returns one file per custom resource that renders to something, and one per kind for what several of them share,
+ * sorted by name
+ * @throws InputError with every problem of every document
+ */
+export async function synth(options: SynthOptions): Promise<ManifestFile[]> {
+  const texts = new Map<string, string>();
+  const inputs = await readCustomResources(options);
+  const { problems, notes } = renderAll(inputs, options, ({ name, objects }) => {
+    const text = manifestText(objects);
+    if (text !== '') texts.set(name, (texts.get(name) ?? '') + text);
+  });
+  if (problems.length > 0) throw new InputError(problems.map(remarkLine));
+  for (const note of notes) options.note?.(remarkLine(note));
+  return [...texts].map(([name, text]) => ({ name, text })).sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Objects that one file holds. */
+export interface Rendered {
+  readonly name: string;
+  /** The custom resource that they are rendered from. @default - several share them */
+  readonly of?: CustomResourceInput;
+  readonly objects: readonly AnyObject[];
+}
+
+/**
+ * Renders custom resources, each through its construct or all of a kind at once.
+ * @param written takes what is rendered, as it comes, so that not all of it need be kept
+ * @returns what refuses them, and what else there is to say
+ */
+export function renderAll(
+  inputs: readonly CustomResourceInput[],
+  options: RenderOptions,
+  written: (rendered: Rendered) => void,
+): { readonly problems: readonly Remark[]; readonly notes: readonly Remark[] } {
+  const problems: Remark[] = [];
+  const notes: Remark[] = [];
+  const references = [
+    ...(options.references ?? []),
+    ...inputs.map(({ cr }) => cr as CustomResource & AnyObject),
+  ];
+  const together = new Map<Kind, CustomResourceInput[]>();
+  const observing = new Set<string>();
+  const makers = new Map<string, string>();
+  for (const input of inputs) {
+    const { kind, cr, document } = input;
+    if (!('each' in kind.rendering)) {
+      together.set(kind, [...(together.get(kind) ?? []), input]);
+      continue;
+    }
+    if (kind.rendering.each.observes) observing.add(kind.type.kind);
+    try {
+      const objects = render(
+        kind.rendering.each,
+        cr,
+        offlineInputs(kind.rendering.each, cr, { ...options, references }),
+      );
+      refuseTwins(makers, describeRef({ ...refOf(cr), kind: kind.type.kind }), objects);
+      written({ name: fileName(kind.type, cr), of: input, objects });
+      const { generated } = kind.rendering.each;
+      if (generated) {
+        const { secretName } = generated.propsOf(cr);
+        const message = `Secret ${secretName} isn't rendered: the operator makes its values`;
+        notes.push({ document, path: [], message });
+      }
+    } catch (error) {
+      const path = error instanceof OperatorError ? error.path : [];
+      problems.push({ document, path, message: messageOf(error) });
+    }
+  }
+  for (const name of observing) {
+    const message = `${name}: what depends on the status of its children is pending; it is rendered as if there were none yet`;
+    notes.push({ path: [], message });
+  }
+  const silent: string[] = [];
+  for (const [kind, ofKind] of together) {
+    try {
+      const made: string[] = [];
+      const findings = renderKind(kind, ofKind, options, (rendered) => {
+        made.push(rendered.name);
+        written(rendered);
+      });
+      for (const [level, remark] of findings) (level === 'error' ? problems : notes).push(remark);
+      if (made.length + findings.length === 0) silent.push(kind.type.kind);
+    } catch (error) {
+      const where = error instanceof OperatorError ? '' : `${kind.type.kind} can't be rendered: `;
+      problems.push({ path: [], message: `${where}${messageOf(error)}` });
+    }
+  }
+  if (silent.length > 0) {
+    const message = `${silent.join(', ')}: renders no objects: its controllers make them in a cluster; leave it out here`;
+    // Beside others it may be given by the way; alone, nothing would come of it.
+    (silent.length < new Set(inputs.map(({ kind }) => kind)).size ? notes : problems).push({
+      path: [],
+      message,
+    });
+  }
+  return { problems, notes };
+}
+
+/** @throws OperatorError `OwnershipConflict`, as the operator reports it, where another custom resource makes an object too */
+function refuseTwins(makers: Map<string, string>, maker: string, objects: readonly AnyObject[]): void {
+  for (const object of objects) {
+    const id = objectId(object);
+    const other = makers.get(id);
+    if (other !== undefined)
+      throw new OperatorError({
+        reason: 'OwnershipConflict',
+        message: `${maker} makes ${describeRef(refOf(object))}, and so does ${other}: give one of them another name`,
+      });
+    makers.set(id, maker);
+  }
+}
+
+function renderKind(
+  kind: Kind,
+  inputs: readonly CustomResourceInput[],
+  { policy, flags }: RenderOptions,
+  written: (rendered: Rendered) => void,
+): (readonly [Finding['level'], Remark])[] {
+  if (!('together' in kind.rendering)) return [];
+  const section = policy?.[kind.type.kind.toLowerCase()];
+  const inputOf = (cr: CustomResource | undefined): CustomResourceInput | undefined =>
+    inputs.find((input) => input.cr === cr);
+  // Whatever files they come in.
+  const named = inputs.map((input) => [fileName(kind.type, input.cr), input.cr] as const);
+  const ordered = named.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, cr]) => cr);
+  const { manifests, findings = [] } = kind.rendering.together(ordered, {
+    render: (rendered, cr) => render(rendered, cr, policy && { policy }),
+    ...(flags && { flags }),
+    ...(section !== undefined && { policy: section }),
+  });
+  for (const { of, objects } of manifests) {
+    const input = inputOf(of);
+    const name = of ? fileName(kind.type, of) : kindFileName(kind.type);
+    const plain = objects.map((object) => copyPlain(object) as AnyObject);
+    written({ name, ...(input && { of: input }), objects: plain });
+  }
+  return findings.map(({ level, of, path = [], message }) => {
+    const document = inputOf(of)?.document;
+    return [level, document ? { document, path, message } : { path: [], message }];
+  });
+}

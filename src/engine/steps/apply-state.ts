@@ -1,0 +1,354 @@
+import { contentHash, describeRef, keyOf, objectId, refOf } from '../../contract/object.js';
+import type { Drift } from '../../contract/change.js';
+import type { ApplyStep } from '../../contract/controller.js';
+import { OperatorError } from '../../contract/error.js';
+import { APPLIED_HASH_ANNOTATION, recordText, SHARED_HASH_PREFIX } from '../../contract/names.js';
+import type { AnyObject } from '../../contract/object.js';
+import { mostPause } from '../../client/api-error.js';
+import type { Clock } from '../../client/clock.js';
+import type { Store, StoreReader } from '../watch/cache.js';
+import { isSamePaths } from './managed-fields.js';
+import { CONTESTED, REFUSAL_MILLISECONDS, RELEASE_MILLISECONDS } from '../../client/retry.js';
+
+/** Step, and what it needs over and over. */
+export interface Task {
+  readonly step: ApplyStep;
+  readonly reader: StoreReader;
+  readonly store: Store;
+  readonly key: string;
+  readonly objectId: string;
+  /** Body that is sent. */
+  readonly intent: AnyObject;
+  readonly hash: string;
+  /** The annotation that carries the hash. */
+  readonly hashName: string;
+}
+
+export function taskOf(step: ApplyStep, reader: StoreReader): Task {
+  const { object, owner, fieldManager } = step;
+  const hash = contentHash(object);
+  const hashName = owner ? APPLIED_HASH_ANNOTATION : SHARED_HASH_PREFIX + fieldManager;
+  const { metadata } = object;
+  const bookkeeping = {
+    annotations: {
+      ...metadata.annotations,
+      [hashName]: recordText({ hash, ...(owner && { owner: owner.uid }) }),
+    },
+    ...(owner && { ownerReferences: [...(metadata.ownerReferences ?? []), owner] }),
+  };
+  return {
+    ...{ step, reader, hash, hashName },
+    store: reader.store(object),
+    key: keyOf(object),
+    objectId: objectId(object),
+    intent:
+      !owner && saysNothing(object)
+        ? withoutContent(object)
+        : { ...object, metadata: { ...metadata, ...bookkeeping } },
+  };
+}
+
+/** Returns an intent that names nothing but the object: then all that was applied is given up. */
+export function withoutContent({ apiVersion, kind, metadata: { namespace, name } }: AnyObject): AnyObject {
+  return { apiVersion, kind, metadata: { name, ...(namespace && { namespace }) } };
+}
+
+/** Adds the UID: with it in the body, an apply fails where it would otherwise bring a deleted object back. */
+export function withUid(intent: AnyObject, uid: string | undefined): AnyObject {
+  return uid === undefined ? intent : { ...intent, metadata: { ...intent.metadata, uid } };
+}
+
+/** Reports whether an intent names nothing but the object. */
+export function saysNothing({ apiVersion, kind, metadata, ...content }: AnyObject): boolean {
+  const { namespace, name, ...rest } = metadata;
+  return isEmpty(content) && isEmpty(rest);
+}
+
+function isEmpty(value: unknown): boolean {
+  if (value === undefined) return true;
+  return typeof value === 'object' && value !== null && Object.values(value).every(isEmpty);
+}
+
+/** Puts a value at the end of a map, and drops its first one where there are more than a limit. */
+export function setLatest<V>(map: Map<string, V>, key: string, value: V, limit = Infinity): void {
+  map.delete(key);
+  map.set(key, value);
+  const [oldest] = map.size > limit ? map.keys() : [];
+  if (oldest !== undefined) map.delete(oldest);
+}
+
+/** Apply, and what we owned after it. */
+export interface LastApply {
+  /** Hash of the intent. */
+  readonly hash: string;
+  readonly uid: string | undefined;
+  /** Digest of the paths that we own. */
+  readonly owned: string | undefined;
+}
+
+/** Maximum number of remembered applies: most objects are reconciled again soon, and a rival process changes them at once. */
+const LATEST_LIMIT = 2_000;
+/** Maximum number of remembered creations: a writer that deletes as many in turn meets no brake. */
+const CREATED_LIMIT = 50_000;
+
+/**
+ * Last apply of each object. Those of which the server records something else than computed from the intent, e.g. because it
+ * drops an empty value, are all remembered, so that such a value costs one apply per object and start; of the others the
+ * latest.
+ */
+export class LastApplies {
+  /** Applies by object, then by field manager. */
+  private readonly exceptions = new Map<string, Map<string, LastApply>>();
+  /** Applies by UID and field manager, the latest at the end. */
+  private readonly latest = new Map<string, LastApply>();
+
+  /**
+   * Reports whether the object is the same, the intent is the same, and we own what we owned after the last apply.
+   * @param expected called only where we own something
+   */
+  isCurrent(objectId: string, manager: string, now: LastApply, expected: () => string): boolean {
+    if (isSameApply(this.latest.get(`${String(now.uid)} ${manager}`), now)) return true;
+    if (now.owned !== undefined && now.owned === expected()) return true;
+    return isSameApply(this.exceptions.get(objectId)?.get(manager), now);
+  }
+
+  /**
+   * Reports whether this intent was the last that this process applied to the object, as far as is remembered. Another process
+   * may have applied something else since.
+   */
+  wasLast(uid: string | undefined, manager: string, hash: string): boolean {
+    return this.latest.get(`${String(uid)} ${manager}`)?.hash === hash;
+  }
+
+  remember(objectId: string, manager: string, applied: LastApply, expected: string): void {
+    const known = this.exceptions.get(objectId);
+    if (applied.owned !== expected)
+      this.exceptions.set(objectId, (known ?? new Map<string, LastApply>()).set(manager, applied));
+    else if (known?.delete(manager) && known.size === 0) this.exceptions.delete(objectId);
+    setLatest(this.latest, `${String(applied.uid)} ${manager}`, applied, LATEST_LIMIT);
+  }
+
+  /** The object is gone. */
+  forget(objectId: string): void {
+    this.exceptions.delete(objectId);
+  }
+}
+
+export function isSameApply(then: LastApply | undefined, now: LastApply): boolean {
+  return then?.hash === now.hash && then.uid === now.uid && isSamePaths(then.owned, now.owned);
+}
+
+/** Returns how long a refusal for these reasons counts at most, where nothing changes. */
+export function refusalMilliseconds(reasons: readonly string[]): number {
+  return Math.min(REFUSAL_MILLISECONDS, mostPause(reasons));
+}
+
+/** Refused apply: the intent by its hash, for which owner, and the version of the object in the way, if there is one. */
+export interface Refused {
+  readonly hash: string;
+  /** UID of the owner: a namesake of one that was refused has its own try. */
+  readonly owner: string | undefined;
+  /** The object in the way. */
+  readonly inTheWay: AnyObject | undefined;
+  /** See `Watch.claims`. */
+  readonly claims: readonly string[];
+}
+
+interface Refusal extends Omit<Refused, 'inTheWay'> {
+  readonly version: string | undefined;
+  readonly until: number;
+  readonly error: OperatorError;
+}
+
+/** Bodies that the API server has refused for good, so that they aren't sent again and again. */
+export class Refusals {
+  /** Refusals by object and field manager, the latest at the end. */
+  private readonly refusals = new Map<string, Refusal>();
+  /** Times when claims were last given up; the latest at the end. */
+  private readonly released = new Map<string, number>();
+
+  constructor(private readonly clock: Clock) {}
+
+  /** Returns the error that sending this again would bring. */
+  find(id: string, asked: Refused): OperatorError | undefined {
+    const refusal = this.refusals.get(id);
+    if (!refusal) return undefined;
+    const same =
+      refusal.hash === asked.hash &&
+      refusal.owner === asked.owner &&
+      refusal.version === versionOf(asked, refusal.error);
+    if (same && this.clock.monotonic() < refusal.until) return refusal.error;
+    this.refusals.delete(id);
+    return undefined;
+  }
+
+  remember(id: string, refused: Refused, error: OperatorError): void {
+    const now = this.clock.monotonic();
+    for (const [other, { until }] of this.refusals) {
+      if (until > now) break;
+      this.refusals.delete(other);
+    }
+    const { hash, owner, claims } = refused;
+    const until = now + refusalMilliseconds([error.reason]);
+    setLatest(this.refusals, id, { hash, owner, claims, version: versionOf(refused, error), until, error });
+  }
+
+  forget(id: string): void {
+    this.refusals.delete(id);
+  }
+
+  /** An object has given up these claims: what was refused because one was taken is sent again. */
+  release(claims: readonly string[]): void {
+    const now = this.clock.monotonic();
+    for (const [claim, at] of this.released) {
+      if (now - at < RELEASE_MILLISECONDS) break;
+      this.released.delete(claim);
+    }
+    for (const claim of claims) setLatest(this.released, claim, now);
+    for (const [id, refusal] of this.refusals)
+      if (refusal.claims.some((claim) => claims.includes(claim))) this.refusals.delete(id);
+  }
+
+  /** Returns a refusal as one that passes by itself where a claim of the object is just being released. */
+  judged(failure: OperatorError, claims: readonly string[]): OperatorError {
+    if (failure.reason !== 'NodePortConflict') return failure;
+    const since = this.clock.monotonic() - RELEASE_MILLISECONDS;
+    if (!claims.some((claim) => (this.released.get(claim) ?? -Infinity) > since)) return failure;
+    const { reason, message, cause } = failure;
+    return new OperatorError({ reason, message, cause, retry: 'backoff' });
+  }
+}
+
+/** A field that is given up changes no generation, so conflicts go by the resource version. */
+function versionOf({ inTheWay }: Refused, { reason }: OperatorError): string | undefined {
+  const { uid, generation, resourceVersion } = inTheWay?.metadata ?? {};
+  return reason === 'FieldConflict' || generation === undefined ? resourceVersion : `${uid} ${generation}`;
+}
+
+interface Fight {
+  readonly corrections: number;
+  /** Hash of the last intent. */
+  readonly hash: string;
+  /** When the last correction was made; all times are by the monotonic clock. */
+  readonly last: number;
+  /** Time before which drift isn't corrected. */
+  readonly pausedUntil: number;
+  /** If nothing changes until then, the fight is over. */
+  readonly watchedUntil: number;
+  /** Undefined where the object was only deleted. */
+  readonly drift: Drift | undefined;
+  readonly message: string;
+}
+
+/**
+ * The brake against writers that change a field of ours, or delete the object, again and again: correcting it each time would
+ * keep both writing forever. Per object the first five corrections are free; each further one has to wait, 10 s at first, then
+ * twice as long each time, up to 5 min. Ten minutes without a correction make it free again.
+ *
+ * While an object is contested its step fails with the reason `FieldContested`, in words that stay the same, so that
+ * this is logged once: also just after a correction, until as long a time has passed in peace as was waited before.
+ */
+export class Fights {
+  /** Corrections by object and the UID of its owner, the one that was corrected last at the end. */
+  private readonly fights = new Map<string, Fight>();
+  /** Hashes of the intents that were created last, by the same, the latest at the end. */
+  private readonly created = new Map<string, string>();
+
+  constructor(private readonly clock: Clock) {}
+
+  /**
+   * Before a correction. Another intent than the last is applied at once.
+   * @param hash of what is to be applied
+   * @throws OperatorError `FieldContested` while it has to wait
+   */
+  checkPause(id: string, hash: string): void {
+    const fight = this.find(id);
+    if (fight?.hash === hash) this.failUntil(fight, fight.pausedUntil);
+  }
+
+  /** An object of ours is as we want it. @throws OperatorError `FieldContested` while it isn't sure to stay so */
+  checkPeace(id: string): void {
+    const fight = this.find(id);
+    if (fight) this.failUntil(fight, fight.watchedUntil);
+  }
+
+  /** An object was created. @throws OperatorError `FieldContested` if another writer has deleted it too often */
+  wasCreated(id: string, object: AnyObject, hash: string): void {
+    const isAgain = this.created.get(id) === hash;
+    setLatest(this.created, id, hash, CREATED_LIMIT);
+    if (isAgain) this.corrected(id, object, undefined, hash);
+  }
+
+  /** We have deleted an object. */
+  wasDeleted(id: string): void {
+    this.created.delete(id);
+  }
+
+  /**
+   * Drift was corrected.
+   * @param drift undefined where the object was deleted
+   * @throws OperatorError `FieldContested` if that happens too often
+   */
+  corrected(id: string, object: AnyObject, drift: Drift | undefined, hash: string): void {
+    const before = this.find(id);
+    const now = this.clock.monotonic();
+    const corrections = (before?.corrections ?? 0) + 1;
+    // What was reported once keeps its words.
+    const reported = before && before.corrections >= CONTESTED.freeCorrections ? before : undefined;
+    const known = reported?.drift ?? (drift ? merged(before?.drift, drift) : before?.drift);
+    const fight: Fight = {
+      ...{ corrections, hash },
+      last: now,
+      pausedUntil: now + pauseAfter(corrections),
+      watchedUntil: now + Math.min(pauseAfter(corrections), pauseAfter(corrections - 1) || Infinity),
+      drift: known,
+      message: reported?.message ?? messageOf(object, known),
+    };
+    setLatest(this.fights, id, fight);
+    this.failUntil(fight, fight.watchedUntil);
+  }
+
+  private failUntil({ message }: Fight, time: number): void {
+    const rest = time - this.clock.monotonic();
+    if (rest <= 0) return;
+    const retry = { retry: 'backoff', retryAfterMilliseconds: rest } as const;
+    throw new OperatorError({ reason: 'FieldContested', message, ...retry });
+  }
+
+  private find(id: string): Fight | undefined {
+    if (this.fights.size === 0) return undefined;
+    const now = this.clock.monotonic();
+    for (const [oldest, { last }] of this.fights) {
+      if (now - last < CONTESTED.forget) break;
+      this.fights.delete(oldest);
+    }
+    return this.fights.get(id);
+  }
+}
+
+/** In milliseconds. */
+function pauseAfter(corrections: number): number {
+  if (corrections < CONTESTED.freeCorrections) return 0;
+  return Math.min(
+    CONTESTED.firstPause * 2 ** (corrections - CONTESTED.freeCorrections),
+    CONTESTED.longestPause,
+  );
+}
+
+function merged(a: Drift | undefined, b: Drift): Drift {
+  const distinct = (before: readonly string[], added: readonly string[]): string[] =>
+    [...new Set([...before, ...added])].sort().slice(0, 10);
+  return {
+    managers: distinct(a?.managers ?? [], b.managers),
+    fields: distinct(a?.fields ?? [], b.fields),
+  };
+}
+
+function messageOf(object: AnyObject, drift: Drift | undefined): string {
+  const ref = describeRef(refOf(object));
+  if (!drift) return `${ref}: another writer keeps deleting it; stop that, or delete the custom resource`;
+  const { managers, fields } = drift;
+  const who = managers.length === 0 ? 'another writer' : managers.join(', ');
+  const what = fields.length === 0 ? 'fields' : fields.join(', ');
+  return `${ref}: ${who} keeps changing ${what}, which the custom resource sets too; remove the field from one of the two writers`;
+}

@@ -1,0 +1,568 @@
+import { OperatorError } from '../../contract/error.js';
+import { groupOf, keyOf, objectKey } from '../../contract/object.js';
+import type { Logger } from '../../telemetry/logger.js';
+import type { Metrics } from '../../telemetry/metrics.js';
+import type { Api, Scope } from '../../client/api.js';
+import { ApiError, askedDelay, GRANT } from '../../client/api-error.js';
+import { compareResourceVersions } from './cache.js';
+import type { Store } from './cache.js';
+import { sleep } from '../../client/clock.js';
+import type { Clock, Timer } from '../../client/clock.js';
+import { MissingKind, SchemaChanges } from './installed.js';
+import { backoffDelay, RETRY, WATCH } from '../../client/retry.js';
+import { listPages, runWatch, STREAMED_LIST, StreamedList, WatchFailure } from './watch.js';
+import type { CompleteList, ObjectEvent, Project } from './watch.js';
+
+export interface ReflectorProps {
+  readonly api: Api;
+  readonly scope: Scope;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Logger;
+  readonly metrics: ReflectorMetrics;
+  /** While the kind isn't installed, having no objects of it is enough to start. @default false */
+  readonly optional?: boolean;
+  /** Plans that name no object of the kind may go on while it is doubtful what there is of it. @default false */
+  readonly mayBeDoubtful?: boolean;
+  /** Called when it becomes doubtful what there is of the kind, and when it is known again. @default - not called */
+  readonly onDoubt?: ((isDoubtful: boolean) => void) | undefined;
+  /** Called with each complete list, once the store holds it. @default - not called */
+  readonly onListed?: () => void;
+  /** Called when a list shows an older state of the server, with the start of the list before. @default - not called */
+  readonly onWentBack?: (listedBefore: number) => void;
+}
+
+/** A waiter for a list that was asked for at a certain moment or later, by the monotonic clock. */
+interface Demand {
+  readonly since: number;
+  readonly met: () => void;
+}
+
+/**
+ * Keeps a store equal to what the API server has of one type, in one namespace or in all. Every failure leads to another
+ * attempt; a kind that is installed later, or removed and installed again, is followed from then on.
+ */
+export class Reflector {
+  /** The kind is served and may be read, or is optional and isn't served. */
+  readonly answered = new Milestone();
+  /** A watch is open, or being opened. */
+  watches = false;
+  private readonly listed = new Milestone();
+  private readonly missing: MissingKind;
+  private readonly schema: SchemaChanges;
+  private isListing = true;
+  private error: Error | undefined;
+  /** Version to resume the watch from: everything up to it was delivered. Without one, a list comes first. */
+  private resumeVersion: string | undefined;
+  /** When the server said something last: an event, a bookmark, or a refusal. */
+  private heardAt: number;
+
+  /** When the watch of this attempt was opened; never, before it is. */
+  private openedAt = Infinity;
+  /** Failures in a row. */
+  private tries = 0;
+  /** A watch has lasted since the last 410, so the next 410 doesn't count as a failure. */
+  private hasWorked = true;
+  private troubleSince: number | undefined;
+  private troubleAt = -Infinity;
+
+  private listDueAt = Infinity;
+  /** Servers that don't stream lists are asked for pages. */
+  private streams = true;
+  /** The last streamed list never ended: the server may not know what it was asked for. */
+  private pagesNext = false;
+  /** Equal versions may be different objects, as after a restored backup or with another schema. */
+  private doubtsVersions = false;
+  /** Lists after a silent watch that show changes it hasn't delivered, since a watch has delivered something. */
+  private missedChanges = 0;
+  /** When the first list came that was older than what was delivered. */
+  private olderSince: number | undefined;
+
+  private turn = new AbortController();
+  private catchUp: Timer | undefined;
+  private readonly demands = new Set<Demand>();
+  /** Start of the last complete list; below, of the list under way. */
+  private lastListStartedAt = -Infinity;
+  private listStartedAt = -Infinity;
+
+  constructor(private readonly props: ReflectorProps) {
+    this.missing = new MissingKind(props);
+    const onChange = (): void => {
+      this.doubtsVersions = true;
+      void this.presentSince(props.clock.monotonic(), new AbortController().signal);
+    };
+    this.schema = new SchemaChanges({ ...props, onChange });
+    this.heardAt = props.clock.monotonic();
+    props.metrics.follow(this);
+  }
+
+  /** Error of the last attempt, until the next begins. */
+  get failure(): Error | undefined {
+    return this.isListing ? undefined : this.error;
+  }
+
+  /** Returns why objects of the kind aren't known, although it may be installed; undefined while they are. */
+  get doubtful(): string | undefined {
+    return this.missing.doubtful;
+  }
+
+  /** The store holds a complete list, or an optional kind isn't installed; it stays true from then on. */
+  get synced(): boolean {
+    return this.listed.isReached;
+  }
+
+  /** Resolves once it is. */
+  get firstSync(): Promise<undefined> {
+    return this.listed.reached;
+  }
+
+  /** Up to here everything has been delivered. */
+  get lastResourceVersion(): string | undefined {
+    return this.resumeVersion;
+  }
+
+  /** For how long the server has sent neither data nor a refusal. @param now by the monotonic clock */
+  silentForMilliseconds(now: number): number {
+    return now - this.heardAt;
+  }
+
+  /**
+   * Resolves once the store is as new as the API server was at that moment, by the monotonic clock, or as soon as the
+   * signal aborts. Of a kind that isn't served, and of which nothing is known, nothing can be too old.
+   *
+   * It takes a list that was asked for then or later: versions can't tell, since those of an idle type are behind until
+   * the next bookmark, and a connection may have gone silent.
+   */
+  async presentSince(moment: number, signal: AbortSignal): Promise<void> {
+    if (this.lastListStartedAt >= moment || signal.aborted) return;
+    await new Promise<void>((resolve) => {
+      const met = (): void => {
+        this.demands.delete(demand);
+        signal.removeEventListener('abort', met);
+        resolve();
+      };
+      const demand = { since: moment, met };
+      this.demands.add(demand);
+      signal.addEventListener('abort', met);
+      if (this.listStartedAt < moment) this.turn.abort();
+    });
+  }
+
+  /** Runs until the signal aborts, and never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    this.heardAt = this.props.clock.monotonic();
+    const abort = (): void => {
+      this.turn.abort();
+    };
+    signal.addEventListener('abort', abort);
+    while (!signal.aborted) {
+      this.turn = new AbortController();
+      await this.attempt(this.turn.signal);
+      this.listStartedAt = -Infinity;
+    }
+    signal.removeEventListener('abort', abort);
+  }
+
+  /** Runs one session, and pauses after its failure. */
+  private async attempt(signal: AbortSignal): Promise<void> {
+    const { clock } = this.props;
+    const startedAt = clock.monotonic();
+    this.openedAt = Infinity;
+    let failure: Error | undefined;
+    try {
+      await this.session(startedAt, signal);
+    } catch (error) {
+      failure = error as Error;
+    }
+    // Not from the start of the attempt, which may have been held at the gate.
+    if (clock.monotonic() - this.openedAt >= WATCH.worked) {
+      this.tries = 0;
+      this.hasWorked = true;
+    }
+    if (failure && !signal.aborted) await this.recover(failure, signal);
+  }
+
+  /** Runs one watch, from the version that was reached or from a full list on. */
+  private async session(now: number, signal: AbortSignal): Promise<void> {
+    const { api, scope } = this.props;
+    if (this.resumeVersion !== undefined && this.demands.size === 0 && now < this.listDueAt) {
+      await this.follow(this.resumeVersion, signal);
+      return;
+    }
+    // If the list fails and the version is still good, the watch resumes from it, and the list is repeated after this.
+    this.listDueAt = now + WATCH.listAgain;
+    this.listStartedAt = now;
+    this.isListing = true;
+    const asStream = this.streams && !this.pagesNext;
+    this.pagesNext = false;
+    if (asStream && (await this.streamList(now, signal))) return;
+    const list = await listPages(api, scope, this.project(), signal, this.heard);
+    this.complete(list, now);
+    await this.follow(list.resourceVersion, signal);
+  }
+
+  /** Lists, and goes on with changes. Returns false where the server doesn't stream lists. */
+  private async streamList(startedAt: number, signal: AbortSignal): Promise<boolean> {
+    const list = new StreamedList(this.project());
+    let failure: unknown;
+    try {
+      await this.watch(STREAMED_LIST, signal, (event) => {
+        if (!this.isListing) {
+          this.change(event);
+          return;
+        }
+        const complete = list.take(event);
+        if (complete) this.complete(complete, startedAt);
+      });
+    } catch (error) {
+      failure = error;
+    }
+    if (this.isListing) {
+      // The feature is off, or unknown to the server.
+      if (failure instanceof ApiError && (failure.code === 400 || failure.code === 422)) {
+        this.streams = false;
+        return false;
+      }
+      // The server has accepted the request: what is between may cut such streams each time.
+      const isOwn = failure instanceof WatchFailure && ['outdated', 'unusable'].includes(failure.kind);
+      if (!(failure instanceof ApiError) && !isOwn && this.openedAt < Infinity && !signal.aborted) {
+        this.pagesNext = true;
+        throw new WatchFailure('listUnfinished', failure);
+      }
+    }
+    if (failure) throw failure as Error;
+    return true;
+  }
+
+  /** The same version of an object isn't worked through twice, so listing again what has hardly changed is cheap. */
+  private project(): Project {
+    const { store } = this.props;
+    if (this.doubtsVersions) return (object) => store.project(object);
+    return (object) => {
+      const { namespace, name, resourceVersion } = object.metadata;
+      const known = store.get(objectKey(namespace, name));
+      return known && known.object.metadata.resourceVersion === resourceVersion
+        ? known
+        : store.project(object);
+    };
+  }
+
+  private complete({ entries, resourceVersion }: CompleteList, startedAt: number): void {
+    const { store, scope, clock, random, metrics, log } = this.props;
+    const now = clock.monotonic();
+    if (store.hasPassed(resourceVersion, scope.namespace)) {
+      this.olderSince ??= now;
+      if (now - this.olderSince < WATCH.lag) throw new WatchFailure('outdated');
+    }
+    const isAfterSilence = this.error instanceof WatchFailure && this.error.kind === 'silentFromStart';
+    // Once may be a change between the watch and the list.
+    if (isAfterSilence && this.hasChanged(entries) && ++this.missedChanges === 2) {
+      const fields = { resource: scope.type.plural, watchNamespace: scope.namespace };
+      const hint = 'Check for a proxy between the operator and the API server that holds watch events back';
+      log.warn({ ...fields, hint }, 'watches deliver no events, so changes are found late, by lists');
+    }
+    if (store.replace(entries, resourceVersion, scope.namespace)) {
+      const fields = { resource: scope.type.plural, watchNamespace: scope.namespace, resourceVersion };
+      log.warn(fields, 'the API server went back to an older state, as after a restored backup');
+      this.props.onWentBack?.(this.lastListStartedAt);
+    }
+    this.doubtsVersions = false;
+    this.olderSince = undefined;
+    this.listDueAt = now + WATCH.listLifetime * (1 + random() / 10);
+    this.setResumeVersion(resourceVersion);
+    this.missing.served();
+    this.markSynced();
+    this.caughtUp();
+    this.meetDemands();
+    metrics.listed(now - startedAt);
+    this.props.onListed?.();
+  }
+
+  /** Reports whether a list has an object that the store lacks, or has in another version. */
+  private hasChanged(entries: CompleteList['entries']): boolean {
+    return entries.some(({ object }) => {
+      const known = this.props.store.get(keyOf(object));
+      return known?.object.metadata.resourceVersion !== object.metadata.resourceVersion;
+    });
+  }
+
+  private markSynced(): void {
+    this.answered.reach();
+    this.listed.reach();
+  }
+
+  /** The list that was asked for is complete, or there can't be any. */
+  private meetDemands(): void {
+    this.lastListStartedAt = this.listStartedAt;
+    for (const { since, met } of this.demands) if (this.lastListStartedAt >= since) met();
+  }
+
+  private async follow(resourceVersion: string, signal: AbortSignal): Promise<void> {
+    this.setResumeVersion(resourceVersion);
+    await this.watch({ resourceVersion }, signal, this.change.bind(this));
+  }
+
+  private setResumeVersion(resourceVersion: string): void {
+    this.resumeVersion = resourceVersion;
+    this.isListing = false;
+    this.error = undefined;
+  }
+
+  private change({ type, object }: ObjectEvent): void {
+    const { store, scope } = this.props;
+    const { resourceVersion } = object.metadata;
+    const order = compareResourceVersions(resourceVersion ?? '0', this.resumeVersion ?? '0');
+    this.missedChanges = 0;
+    if (order >= 0) this.olderSince = undefined;
+    if (type === 'BOOKMARK') {
+      store.advance(resourceVersion, scope.namespace);
+      this.caughtUp();
+    } else if (type === 'DELETED') store.observedDeletion(object);
+    // Versions only rise within a watch: what comes twice might bring back what has been deleted since.
+    else if (order > 0) store.observed(object);
+    if (order > 0 && resourceVersion) this.setResumeVersion(resourceVersion);
+  }
+
+  private async watch(
+    query: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+    handle: (event: ObjectEvent) => void,
+  ): Promise<void> {
+    const { api, scope, clock, random, metrics, store } = this.props;
+    const timeoutSeconds = Math.round(WATCH.lifetimeSeconds * (1 + random()));
+    const opened = (): void => {
+      this.heard();
+      this.openedAt = this.heardAt;
+      this.schema.opened(timeoutSeconds * 1000);
+      metrics.watchOpened();
+      this.answered.reach();
+      // Until what was missed has arrived, each object that isn't known costs a request to make sure, which is little
+      // for a second; waiting for the next bookmark would take a minute.
+      if (!this.isListing)
+        this.catchUp = clock.setTimer(WATCH.caughtUp, () => {
+          this.caughtUp();
+        });
+    };
+    this.watches = true;
+    try {
+      await runWatch({
+        ...{ api, scope, clock, signal, opened, heard: this.heard, handle },
+        query: { ...query, timeoutSeconds: String(timeoutSeconds) },
+      });
+    } finally {
+      this.watches = false;
+      this.catchUp?.cancel();
+      store.setFollowed(scope.namespace, false);
+      this.schema.ended(signal.aborted);
+    }
+  }
+
+  /** The open watch has delivered what was missed: from now on, what is missing in the store doesn't exist. */
+  private caughtUp(): void {
+    this.catchUp?.cancel();
+    if (this.watches) this.props.store.setFollowed(this.props.scope.namespace, true);
+  }
+
+  private readonly heard = (): void => {
+    this.heardAt = this.props.clock.monotonic();
+  };
+
+  /** Waits before the next attempt. */
+  private async recover(error: Error, signal: AbortSignal): Promise<void> {
+    const { clock, metrics, optional, mayBeDoubtful } = this.props;
+    if (error instanceof ApiError) this.heard();
+    if (error instanceof WatchFailure && error.kind === 'short') metrics.watchWasShort();
+    if (this.mustRelist(error)) this.resumeVersion = undefined;
+    const isMissing = error instanceof ApiError && error.kindNotServed;
+    // What is known of versions may come from before a backup was restored.
+    this.doubtsVersions ||=
+      isMissing ||
+      isVersionTooLarge(error) ||
+      (error instanceof WatchFailure && error.kind === 'silentFromStart');
+    let delay: number;
+    if (isMissing) {
+      delay = await this.missing.notServed(error, signal);
+      // Unless its state is in doubt, a kind that isn't served counts as listed.
+      if (this.doubtful === undefined || mayBeDoubtful) {
+        if (optional) this.markSynced();
+        this.meetDemands();
+      }
+    } else {
+      this.missing.unknown();
+      delay = this.pauseAfter(error);
+    }
+    this.isListing = false;
+    this.error = error;
+    await sleep(clock, delay, signal);
+  }
+
+  private pauseAfter(error: Error): number {
+    const { scope, log, random } = this.props;
+    const asked = askedDelay(error);
+    let delay: number;
+    if (error instanceof ApiError && error.expired && this.hasWorked) {
+      this.hasWorked = false;
+      delay = backoffDelay(RETRY.watch, 0, random);
+    } else {
+      const backoff = asked > 0 ? RETRY.refusedWatch : RETRY.watch;
+      delay = Math.max(backoffDelay(backoff, this.tries++, random), asked);
+    }
+    const level = this.isOrdinary(error) ? 'debug' : 'warn';
+    log[level](
+      {
+        ...{ resource: scope.type.plural, watchNamespace: scope.namespace },
+        ...{ error: error.message, hint: hintFor(error), retryMilliseconds: Math.round(delay) },
+      },
+      this.resumeVersion === undefined
+        ? 'watch failed, listing again'
+        : 'watch failed, resuming from last resourceVersion',
+    );
+    return delay;
+  }
+
+  /** Reports whether a failure is one that a healthy API server has its clients meet. */
+  private isOrdinary(error: Error): boolean {
+    if (error instanceof ApiError) return error.storageInitializing && this.tries <= WATCH.initializingTries;
+    if (!(error instanceof WatchFailure)) return false;
+    // Logged once, until it is over or has lasted for too long.
+    if (error.kind === 'outdated')
+      return this.error instanceof WatchFailure && this.error.kind === 'outdated';
+    // A server has no bookmark to send while its cache of the type is at the version where the watch began.
+    // https://github.com/kubernetes/apiserver/blob/v0.36.3/pkg/storage/cacher/cache_watcher.go (`process`)
+    return error.kind === 'silent' || error.kind === 'silentFromStart';
+  }
+
+  /**
+   * Decides whether a version that was reached is no longer one to go on from. The table is client-go's:
+   *
+   * | failure | consequence |
+   * | --- | --- |
+   * | the connection broke, 429, 503 | the same version again, since listing would make an overload worse |
+   * | 500, 502, 504 | the same version again for half a minute, then a list |
+   * | silence | the same version again, where anything had come; else a list |
+   * | a list that is older than what was delivered | what was to be done before it |
+   * | 410, version too large, anything else | a list |
+   * @see https://github.com/kubernetes/client-go/blob/master/tools/cache/reflector.go
+   */
+  private mustRelist(error: Error): boolean {
+    if (error instanceof WatchFailure) return error.kind === 'unusable' || error.kind === 'silentFromStart';
+    if (!(error instanceof ApiError) || error.code === 429 || error.code === 503) return false;
+    const isTrouble = !error.expired && [500, 502, 504].includes(error.code);
+    if (!isTrouble || isVersionTooLarge(error)) return true;
+    const now = this.props.clock.monotonic();
+    if (now - this.troubleAt >= WATCH.troubleOver) this.troubleSince = undefined;
+    this.troubleAt = now;
+    this.troubleSince ??= now;
+    return now - this.troubleSince >= WATCH.trouble;
+  }
+}
+
+/** An API server that is behind the one that was asked before, or whose storage was put back. */
+function isVersionTooLarge(error: Error): boolean {
+  const causes = error instanceof ApiError ? (error.status.details?.causes ?? []) : [];
+  return causes.some(({ reason }) => reason === 'ResourceVersionTooLarge');
+}
+
+/** Returns the remedy for a failure, for the log. */
+function hintFor(error: Error): string | undefined {
+  if (error instanceof ApiError) {
+    if (error.code === 401) return 'The credentials are not accepted: check the kubeconfig';
+    return error.code === 403 ? `The right to list and watch it is missing; ${GRANT}` : undefined;
+  }
+  // Errors of the network have a code; those of a kind's own functions don't.
+  const cause = error instanceof WatchFailure && error.cause instanceof Error ? error.cause : error;
+  const isUnanswered = cause instanceof OperatorError && cause.reason === 'Unreachable';
+  const isSilent = [error, cause].some((one) => one instanceof WatchFailure && one.kind.startsWith('silent'));
+  return isUnanswered || isSilent || 'code' in cause ? 'Check that the API server is reachable' : undefined;
+}
+
+/** Something that is reached once, and stays so. */
+class Milestone {
+  isReached = false;
+  /** Resolves when it is. */
+  readonly reached: Promise<undefined>;
+  private readonly resolve: (value: undefined) => void;
+
+  constructor() {
+    ({ promise: this.reached, resolve: this.resolve } = Promise.withResolvers<undefined>());
+  }
+
+  reach(): void {
+    this.isReached = true;
+    this.resolve(undefined);
+  }
+}
+
+/** A label for each of more namespaces would cost more than it says. */
+const NAMED_NAMESPACES = 25;
+
+/** Names what a watch covers: `deployments.apps in shop`. */
+export function watchName({ type, namespace, name }: Scope): string {
+  const group = groupOf(type.apiVersion);
+  return `${type.plural}${group && `.${group}`}${name ? `/${name}` : ''}${namespace ? ` in ${namespace}` : ''}`;
+}
+
+/** The same as a label: of many namespaces, those after the first share one. */
+export function watchLabel(scope: Scope, namespaces: readonly string[]): string {
+  const { namespace } = scope;
+  const named = namespace === undefined || namespaces.indexOf(namespace) < NAMED_NAMESPACES;
+  return watchName(named ? scope : { ...scope, namespace: 'other namespaces' });
+}
+
+/** Where one reflector reports. */
+export interface ReflectorMetrics {
+  /** Shows its state from now on. */
+  follow(reflector: Reflector): void;
+  listed(milliseconds: number): void;
+  watchOpened(): void;
+  watchWasShort(): void;
+}
+
+/** Counts what reflectors do, and shows how they stand on each scrape; reflectors may share a name. */
+export class WatchMetrics {
+  private readonly followed: { readonly name: string; readonly reflector: Reflector }[] = [];
+
+  constructor(
+    private readonly metrics: Metrics,
+    private readonly clock: Clock,
+  ) {
+    metrics.onScrape(() => {
+      this.update();
+    });
+  }
+
+  named(name: string): ReflectorMetrics {
+    const { metrics, followed } = this;
+    return {
+      follow: (reflector) => followed.push({ name, reflector }),
+      listed: (milliseconds) => {
+        metrics.reflectorLists.inc({ name });
+        metrics.reflectorListSeconds.observe({ name }, milliseconds / 1000);
+      },
+      watchOpened: () => {
+        metrics.reflectorWatches.inc({ name });
+      },
+      watchWasShort: () => {
+        metrics.reflectorShortWatches.inc({ name });
+      },
+    };
+  }
+
+  /** Counts alone, for reflectors that come and go. */
+  unfollowed(name: string): ReflectorMetrics {
+    return { ...this.named(name), follow: () => undefined };
+  }
+
+  /** Shows the longest silence of those that share a name. */
+  private update(): void {
+    const now = this.clock.monotonic();
+    for (const name of new Set(this.followed.map((each) => each.name))) {
+      const all = this.followed.filter((each) => each.name === name).map(({ reflector }) => reflector);
+      const silence = all.map((each) => (each.watches ? each.silentForMilliseconds(now) / 1000 : -1));
+      this.metrics.watchSilenceSeconds.set({ name }, Math.max(...silence));
+      const reached = Math.min(...all.map(({ lastResourceVersion = 0 }) => Number(lastResourceVersion)));
+      this.metrics.reflectorLastResourceVersion.set({ name }, reached);
+    }
+  }
+}

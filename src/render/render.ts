@@ -1,0 +1,531 @@
+import { url as inspectorUrl } from 'node:inspector';
+import { isDeepStrictEqual } from 'node:util';
+import { Script } from 'node:vm';
+import { ApiObject, App, Chart, DependencyGraph } from 'cdk8s';
+import type { IResolver, Lazy, ResolutionContext } from 'cdk8s';
+import type { IConstruct } from 'constructs';
+import { controlOf } from '../author/control.js';
+import { ENDING, inAnotherWorld, readOf, unsteadiness } from './deterministic.js';
+import { messageOf, OperatorError } from '../contract/error.js';
+import type { Render, Rendered, RenderedKind, RenderInputs } from '../contract/kind.js';
+import { childLabels } from '../contract/names.js';
+import { controllerOf, describeRef, isMap, objectId, refOf } from '../contract/object.js';
+import type { AnyObject, CustomResource } from '../contract/object.js';
+import { originOf, thrownReading } from '../contract/origin.js';
+import { NAMESPACE } from '../author/references.js';
+import { groupKind } from '../contract/resource.js';
+import type { ResourceType } from '../contract/resource.js';
+
+/**
+ * Renders a custom resource with the construct of its kind.
+ *
+ * **Guarantees.** In memory, without I/O; the same input gives the same objects, with the keys of their maps
+ * sorted, whatever the environment says. The custom resource isn't changed. Every object is plain JSON, is of a
+ * type that the kind declares, and is there once; namespaced ones are in the namespace of the custom resource.
+ *
+ * **Assumptions.** The custom resource is valid and has its defaults. The construct depends on its props alone: the
+ * first time that it renders in a process, it is run twice, with another clock and other random numbers, and compared.
+ *
+ * **Errors.** `InvalidAnnotation`. An OperatorError that the construct throws comes through as it is. Others: `RenderFailed`, also of a construct
+ * that is stopped since it has taken 5 s,
+ * `UndeclaredChild`, `DuplicateChild`, `InvalidName`, `NameTooLong`, `ForeignNamespace`, `NotDeterministic`.
+ */
+export const render: Render = (kind, cr, inputs) => {
+  if (cr.metadata.annotations) controlOf(cr.metadata.annotations);
+  const objects = renderInTime(kind, cr, inputs);
+  if (!compared.has(kind.construct)) {
+    const owner = ownerOf(kind, cr);
+    const again = (): Rendered => inAnotherWorld(() => renderInTime(kind, cr, inputs));
+    const error = unsteadiness(owner, objects, again, readOf(inputs));
+    if (error) throw error;
+    compared.add(kind.construct);
+  }
+  return objects;
+};
+
+/** Constructs that have made the same objects twice. */
+const compared = new WeakSet<RenderedKind['construct']>();
+
+/** Number of stops, in one namespace or in several in a row, after which a construct rests. */
+const MAX_STOPS = 3;
+const REST_MILLISECONDS = 60_000;
+const MAX_REST_MILLISECONDS = 600_000;
+
+/** Stops of one construct, each of which holds up all other custom resources. */
+class Stops {
+  /** Stops by namespace, or by UID of what has none: no user of one has the construct rest for the others. */
+  private readonly counts = new Map<string, { readonly count: number; readonly at: number }>();
+  /** Namespaces stopped since the construct ended in time. */
+  private readonly inARow = new Set<string>();
+  private lastAt = 0;
+
+  add(place: string, at: number): void {
+    for (const other of this.counts.keys()) this.countOf(other, at);
+    // After a rest it is tried again as at first.
+    if (this.inARow.size >= MAX_STOPS) this.inARow.clear();
+    this.counts.set(place, { count: this.countOf(place, at) + 1, at });
+    this.inARow.add(place);
+    this.lastAt = at;
+  }
+
+  /** Notes that the construct has ended in time. */
+  ended(): void {
+    this.inARow.clear();
+  }
+
+  /** Returns why it rests for a namespace, if it does, and for how much longer. */
+  restOf(place: string, now: number): { readonly why: string; readonly milliseconds: number } | undefined {
+    const rest = (after: string, pause: number, since: number) => {
+      const why = `was stopped ${after}, and rests for ${pause / 1_000} s`;
+      return since + pause > now ? { why, milliseconds: since + pause - now } : undefined;
+    };
+    const [count, namespaces] = [this.countOf(place, now), this.inARow.size];
+    const pause = Math.min(REST_MILLISECONDS * 2 ** (count - MAX_STOPS), MAX_REST_MILLISECONDS);
+    const since = this.counts.get(place)?.at ?? 0;
+    const own = count >= MAX_STOPS ? rest(`${count} times in this namespace`, pause, since) : undefined;
+    if (own || namespaces < MAX_STOPS) return own;
+    return rest(`in ${namespaces} namespaces in a row`, REST_MILLISECONDS, this.lastAt);
+  }
+
+  private countOf(place: string, now: number): number {
+    const known = this.counts.get(place);
+    if (known && now - known.at < 2 * MAX_REST_MILLISECONDS) return known.count;
+    this.counts.delete(place);
+    return 0;
+  }
+}
+
+/**
+ * Returns the renderer of a controller, which compares with its last rendering instead. The same custom resource is rendered
+ * under the limit of time only once, and not again where it was stopped. Each stop holds up all others: a construct that was
+ * stopped several times in a namespace rests for it, and one that was stopped in several namespaces in a row rests for all.
+ */
+export function controllerRender(milliseconds = MAX_MILLISECONDS, now = () => performance.now()): Render {
+  /** Inputs that custom resources were rendered from in time; what the controller has stored is never changed. */
+  const ended = new WeakMap<CustomResource, RenderInputs | undefined>();
+  const stops = new Map<
+    string | undefined,
+    {
+      readonly generation: number | undefined;
+      readonly inputs: RenderInputs | undefined;
+      readonly error: StoppedRender;
+    }
+  >();
+  const constructs = new WeakMap<RenderedKind['construct'], Stops>();
+  return (kind, cr, inputs) => {
+    if (ended.has(cr) && isDeepStrictEqual(ended.get(cr), inputs)) return renderFreely(kind, cr, inputs);
+    const { construct } = kind;
+    const { uid, generation, namespace = uid ?? '' } = cr.metadata;
+    const stop = stops.get(uid);
+    if (stop && stop.generation === generation && isDeepStrictEqual(stop.inputs, inputs)) throw stop.error;
+    const all = constructs.get(construct) ?? new Stops();
+    constructs.set(construct, all);
+    const rest = all.restOf(namespace, now());
+    if (rest) {
+      const message = `${ownerOf(kind, cr)} isn't rendered: the construct ${construct.name} ${rest.why}; look for an endless loop, or a child process that hangs`;
+      const retryAfterMilliseconds = rest.milliseconds;
+      throw new OperatorError({ reason: 'RenderFailed', message, retry: 'backoff', retryAfterMilliseconds });
+    }
+    try {
+      const objects = renderInTime(kind, cr, inputs, milliseconds);
+      ended.set(cr, inputs);
+      stops.delete(uid);
+      all.ended();
+      return objects;
+    } catch (error) {
+      if (error instanceof StoppedRender) {
+        stops.set(uid, { generation, inputs, error });
+        all.add(namespace, now());
+      }
+      throw error;
+    }
+  };
+}
+
+const MAX_MILLISECONDS = 5_000;
+
+/** Failure of a construct that took too long. */
+class StoppedRender extends OperatorError {
+  constructor(owner: string, { name }: RenderedKind['construct'], milliseconds: number) {
+    const why = `the construct ${name} was stopped, since it took longer than ${milliseconds / 1_000} s`;
+    const message = `${owner} can't be rendered: ${why}; look for an endless loop, or a child process that hangs`;
+    super({ reason: 'RenderFailed', message, isBug: true });
+  }
+}
+
+function renderInTime(
+  kind: RenderedKind,
+  cr: CustomResource,
+  inputs: RenderInputs | undefined,
+  milliseconds = MAX_MILLISECONDS,
+): Rendered {
+  const { construct } = kind;
+  // A breakpoint stops it for as long as the author looks.
+  if (ENDING.has(construct) || inspectorUrl() !== undefined) return renderFreely(kind, cr, inputs);
+  const late = (): OperatorError => new StoppedRender(ownerOf(kind, cr), construct, milliseconds);
+  return inTime(milliseconds, () => renderFreely(kind, cr, inputs), late);
+}
+
+const BODY = Symbol.for('reconstruct.body');
+const CALL_BODY = new Script("globalThis[Symbol.for('reconstruct.body')]()", { filename: 'reconstruct' });
+
+/** Time for the second try, beside which a leader can still renew its lease. */
+const SECOND_TRY_MILLISECONDS = 1_000;
+
+/**
+ * Returns what the body returns, or stops it: also one in an endless loop, since a thread of its own watches the time. Blocks
+ * of `finally` in it aren't run then. One that has hardly computed meanwhile is tried once more: the process was suspended.
+ * @throws what `late` returns
+ */
+export function inTime<T>(milliseconds: number, body: () => T, late: () => Error, isFirst = true): T {
+  const holder = globalThis as { [BODY]?: (() => T) | undefined };
+  holder[BODY] = body;
+  const before = process.cpuUsage();
+  try {
+    return CALL_BODY.runInThisContext({ timeout: milliseconds, displayErrors: false }) as T;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
+    const { user, system } = process.cpuUsage(before);
+    const wasSuspended = (user + system) / 1_000 < milliseconds / 2;
+    if (wasSuspended && isFirst) {
+      return inTime(Math.min(milliseconds, SECOND_TRY_MILLISECONDS), body, late, false);
+    }
+    throw late();
+  } finally {
+    holder[BODY] = undefined;
+  }
+}
+
+const renderFreely: Render = (kind, cr, inputs) => {
+  const resolver = new LazyResolver();
+  let synthesized: ReturnType<typeof synthesize>;
+  try {
+    synthesized = synthesize(kind, cr, inputs, resolver);
+  } catch (error) {
+    const [thrown, lazy] = [error, resolver.thrown].map((one) => thrownReading(readOf(inputs), one));
+    throw asOperatorError(ownerOf(kind, cr), thrown, lazy);
+  }
+  const { objects, before } = synthesized;
+  const children = checkChildren(kind, cr, objects);
+  if (before) {
+    const named = [...before].map(([at, others]) => [children[at], others.map((other) => children[other])]);
+    const value = new Map(named as [AnyObject, AnyObject[]][]);
+    Object.defineProperty(children, 'dependencies', { value });
+  }
+  return children;
+};
+
+function ownerOf({ type: { kind } }: RenderedKind, cr: CustomResource): string {
+  return describeRef({ ...refOf(cr), kind });
+}
+
+function synthesize(
+  kind: RenderedKind,
+  cr: CustomResource,
+  { policy, references, generated = kind.generated?.propsOf(cr), observed = [] }: RenderInputs = {},
+  resolver: IResolver,
+): { readonly objects: AnyObject[]; readonly before?: ReadonlyMap<number, readonly number[]> } {
+  const { name, namespace } = cr.metadata;
+  const labels = childLabels(kind.type, name);
+  // One App for each custom resource: many charts in one App take quadratic time.
+  const chart = new Chart(new App({ resolvers: [resolver] }), namespace ? `${namespace}--${name}` : name, {
+    ...(namespace && { namespace }),
+    labels,
+    disableResourceNameHashes: true,
+  });
+  const section = policy && (policy[kind.type.kind.toLowerCase()] ?? kind.policySchema?.default);
+  const props = {
+    metadata: { name, ...(namespace && { namespace }) },
+    spec: copyPlain(cr.spec ?? {}, 'spec'),
+    apiVersion: kind.type.apiVersion,
+    ...(section !== undefined && { policy: section }),
+    references,
+    ...(generated && { generated }),
+    ...(kind.observes && { observed }),
+  };
+  new kind.construct(chart, name, props as ConstructorParameters<typeof kind.construct>[2]);
+  const all = chart.node.findAll();
+  const depends = all.some(({ node }) => node.dependencies.length > 0);
+  if (depends) checkDependencies(chart, all);
+  const manifests: unknown[] = chart.toJson();
+  const nodes = all.filter((node) => ApiObject.isApiObject(node));
+  if (nodes.length !== manifests.length) {
+    throw new Error(
+      'the construct makes a Chart of its own, whose objects would be lost; use a Construct instead',
+    );
+  }
+  const objects = manifests.map(inOrder);
+  return { objects, ...(depends && { before: dependenciesOf(chart) }) };
+}
+
+/** Nothing of another chart is ever applied here, so waiting for it would be in vain. */
+function checkDependencies(chart: Chart, all: readonly IConstruct[]): void {
+  for (const { node } of all)
+    for (const { node: other } of node.dependencies) {
+      const isAround = node.scopes.some((scope) => scope.node === other);
+      if (!isAround && other.scopes.includes(chart)) continue;
+      const why = isAround ? 'which contains it' : 'which is not rendered with this custom resource';
+      throw new Error(
+        `${node.path} depends on ${other.path || 'the App'}, ${why}; give addDependency another construct of the same custom resource`,
+      );
+    }
+}
+
+/** Returns by the place of each object in the chart those of what comes before it, of which cdk8s has noted the nearest. */
+function dependenciesOf(chart: Chart): ReadonlyMap<number, readonly number[]> {
+  const sorted: IConstruct[] = new DependencyGraph(chart.node).topology();
+  const objects = sorted.filter((node): boolean => ApiObject.isApiObject(node));
+  const before = new Map<number, readonly number[]>();
+  for (const [at, { node }] of objects.entries()) {
+    const nearest = node.dependencies.map((other) => objects.indexOf(other));
+    const all = new Set(nearest.flatMap((other) => [other, ...(before.get(other) ?? [])]));
+    // A construct that is depended on has no place itself, though the objects below it have.
+    const places = [...objects.keys()].filter((place) => all.has(place));
+    if (places.length > 0) before.set(at, places);
+  }
+  return before;
+}
+
+/**
+ * Copied and put in order, since JSON patches may have brought in anything and CDK8S_DISABLE_SORT switches off the
+ * sorting by cdk8s.
+ */
+function inOrder(manifest: unknown): AnyObject {
+  const { apiVersion, kind, metadata, ...rest } = copyPlain(manifest) as AnyObject;
+  return withEncodedSecret({ apiVersion, kind, metadata, ...rest });
+}
+
+/** @param lazy what a lazy value threw */
+function asOperatorError(owner: string, error: unknown, lazy: unknown): OperatorError {
+  const refusal = findOperatorError(error) ?? findOperatorError(lazy);
+  if (refusal) return refusal;
+  const hint = messageOf(error).includes("can't render non-simple object") ? '; give plain JSON' : '';
+  const origin = originOf(lazy) ?? originOf(error);
+  const place = origin === undefined ? '' : ` (at ${origin})`;
+  return new OperatorError({
+    reason: 'RenderFailed',
+    message: `${owner} can't be rendered: ${messageOf(error)}${hint}${place}`,
+    isBug: true,
+    cause: error,
+  });
+}
+
+function findOperatorError(error: unknown): OperatorError | undefined {
+  for (let at = error; at instanceof Error; at = at.cause) if (at instanceof OperatorError) return at;
+  return undefined;
+}
+
+/** Symbol by which jsii notes the class, whatever copy of its package the class comes from. */
+const RUNTIME_TYPE = Symbol.for('jsii.rtti');
+
+/** Reports whether it is a lazy value, of our copy of cdk8s or of another: an author's project may bring its own. */
+function isLazy(value: unknown): value is Lazy {
+  const { produce } = (value ?? {}) as Partial<Lazy>;
+  // Asked of every value that is rendered, and nearly all of them answer here.
+  if (typeof produce !== 'function') return false;
+  const type = (value as Lazy).constructor as { readonly [RUNTIME_TYPE]?: { readonly fqn?: string } };
+  return type[RUNTIME_TYPE]?.fqn === 'cdk8s.Lazy';
+}
+
+/**
+ * Produces lazy values of any copy of cdk8s; its own resolver knows only those of the same copy. Comes first, so it also
+ * keeps maps from being taken for something else.
+ */
+class LazyResolver implements IResolver {
+  /** First error of a lazy value; cdk8s keeps only its text. */
+  thrown: unknown;
+
+  resolve(context: ResolutionContext): void {
+    try {
+      if (isLazy(context.value)) context.replaceValue(context.value.produce());
+    } catch (error) {
+      this.thrown ??= error;
+      throw error;
+    }
+    const spelled = spelledForCdk8s(context.value);
+    if (spelled) context.replaceValue(spelled);
+  }
+}
+
+/**
+ * A Secret with its `stringData` encoded into `data`, where the API server would put it. Applied as it is, it would be
+ * owned for ever and empty: what is dropped from it would stay in `data`, and each comparison would find it missing.
+ * Anything else is returned as it is.
+ * @see https://github.com/kubernetes/kubernetes/issues/108008
+ */
+export function withEncodedSecret(object: AnyObject): AnyObject {
+  if (object.apiVersion !== 'v1' || object.kind !== 'Secret' || !isMap(object.stringData)) return object;
+  const { stringData, data, ...rest } = object;
+  const encoded = Object.entries(stringData).map(([key, value]): [string, unknown] => [
+    key,
+    // Anything but text is left for the API server to refuse.
+    typeof value === 'string' ? Buffer.from(value).toString('base64') : value,
+  ]);
+  const merged = [...Object.entries(isMap(data) ? data : {}), ...encoded];
+  // Last wins, as in the API server.
+  const sorted = [...new Map(merged)].sort(([a], [b]) => (a < b ? -1 : 1));
+  return { ...rest, data: Object.fromEntries(sorted) };
+}
+
+/**
+ * Compares what a construct made with what its kind declares.
+ * @returns the objects; cluster-scoped ones without the namespace that cdk8s gives to everything in a chart
+ */
+function checkChildren(kind: RenderedKind, cr: CustomResource, objects: readonly AnyObject[]): AnyObject[] {
+  const owner = ownerOf(kind, cr);
+  const ids = new Set(kind.generated && [objectId(kind.generated.secretOf(cr))]);
+  return objects.map((object) => {
+    const type = declaredType(kind, owner, object);
+    const { namespace: _, ...metadata } = object.metadata;
+    const child: AnyObject = type.namespaced || !object.metadata.namespace ? object : { ...object, metadata };
+    const what = `${owner} renders ${describeRef(refOf(child))}`;
+    const { name, namespace } = child.metadata;
+    if (/^\.{1,2}$|[/%]/.test(name) || (namespace !== undefined && !NAMESPACE.test(namespace)))
+      throw refusal(
+        'InvalidName',
+        `${what}, whose name is "." or "..", or has "/" or "%", or whose namespace is none; let the CRD refuse it where it comes from the spec`,
+      );
+    if (type.namespaced && kind.type.namespaced && child.metadata.namespace !== cr.metadata.namespace)
+      throw refusal(
+        'ForeignNamespace',
+        `${what}, which is in another namespace; children live in the namespace of their custom resource, leave it out`,
+      );
+    // Preconditions: the creation with a UID, and each change with an old version, would be a conflict for ever.
+    const set = (['uid', 'resourceVersion'] as const).find((field) => child.metadata[field]);
+    if (set)
+      throw refusal('RenderFailed', `${what} with metadata.${set}, which the API server sets; leave it out`);
+    const other = controllerOf(child);
+    if (other)
+      throw refusal(
+        'RenderFailed',
+        `${what} with ${other.kind} ${other.name} as its controller in metadata.ownerReferences, where the operator adds ${owner}; leave that out`,
+      );
+    checkLengths(what, cr.metadata.name, child);
+    const id = objectId(child);
+    if (ids.has(id)) throw refusal('DuplicateChild', `${what} twice; give the objects different names`);
+    ids.add(id);
+    return child;
+  });
+}
+
+function refusal(reason: string, message: string): OperatorError {
+  return new OperatorError({ reason, message });
+}
+
+function declaredType(kind: RenderedKind, owner: string, object: AnyObject): ResourceType {
+  const { apiVersion, kind: childKind, metadata } = object as Partial<AnyObject>;
+  if (![apiVersion, childKind, metadata?.name].every((text) => typeof text === 'string' && text !== ''))
+    throw refusal(
+      'RenderFailed',
+      `${owner} renders an object without apiVersion, kind or metadata.name: ${JSON.stringify({ apiVersion, kind: childKind, metadata: { name: metadata?.name } })}`,
+    );
+  const type = kind.children.find((child) => child.apiVersion === apiVersion && child.kind === childKind);
+  if (type) return type;
+  const what = `${owner} renders ${describeRef(refOf(object))}`;
+  const other = kind.children.find((child) => groupKind(child) === groupKind(object));
+  throw refusal(
+    'UndeclaredChild',
+    other
+      ? `${what} of ${apiVersion}, of which kind ${kind.type.kind} declares ${other.apiVersion}; write that in the construct`
+      : `${what}, which kind ${kind.type.kind} doesn't declare; add { apiVersion: '${apiVersion}', kind: '${childKind}' } to its children`,
+  );
+}
+
+const LONGEST_LABEL = 63;
+const LONGEST_NAME = 253;
+/**
+ * A CronJob's Jobs get eleven characters more.
+ * @see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/
+ */
+const LONGEST_NAMES: Readonly<Record<string, number>> = { Service: 63, 'Job.batch': 63, 'CronJob.batch': 52 };
+
+/**
+ * Refuses a name or a label that the API server would refuse, since it is made of the custom resource's and became too long.
+ * @throws OperatorError `NameTooLong`, with the rule by which the CRD keeps such names out
+ */
+function checkLengths(what: string, ownersName: string, object: AnyObject): void {
+  const { name, labels = {} } = object.metadata;
+  const texts = [
+    ['name', name, LONGEST_NAMES[groupKind(object)] ?? LONGEST_NAME] as const,
+    ...Object.entries(labels).map(([label, text]) => [`label ${label}`, text, LONGEST_LABEL] as const),
+  ];
+  const long = texts.find(([, text, most]) => text.length > most);
+  if (!long) return;
+  // Characters that the name of the custom resource may have, by each text that is made of it.
+  const lengths = texts.map(([, text, most]) => {
+    const times = text.split(ownersName).length - 1;
+    return times === 0 ? LONGEST_NAME : Math.floor((most - text.length) / times) + ownersName.length;
+  });
+  const [field, text, most] = long;
+  const shortest = text.includes(ownersName) ? Math.min(...lengths) : 0;
+  const rule = `[{ rule: 'self.metadata.name.size() <= ${shortest}' }]`;
+  throw refusal(
+    'NameTooLong',
+    `${what}, whose ${field} has ${text.length} characters, of which ${field === 'name' ? `a ${object.kind}` : 'a label'} may have ${most}; make it shorter in the construct` +
+      (shortest > 0 ? `, or let the CRD refuse it, with rules: ${rule} in defineCrd` : ''),
+  );
+}
+
+/** Spelled so that it has the same place among sorted keys, and nothing else has the name. */
+const SPELLED = 'constructor\0reconstruct';
+
+/**
+ * A map with the key `constructor`, as cdk8s takes it, which distinguishes maps from classes by that member. `copyPlain`
+ * brings the key back.
+ * @returns nothing where there is no such key
+ */
+function spelledForCdk8s(map: unknown): object | undefined {
+  if (typeof map !== 'object' || map === null || !Object.hasOwn(map, 'constructor')) return undefined;
+  const { constructor, ...others } = map as { readonly constructor: unknown };
+  return { ...others, [SPELLED]: constructor };
+}
+
+/**
+ * Copies plain JSON, with the keys of all maps sorted. What is undefined in a map is left out.
+ *
+ * Copied by hand because this is on the way of every reconcile, where `structuredClone` takes longer than all of
+ * the rendering.
+ * @throws Error, naming the path, for anything that JSON can't say; OperatorError `Invalid` for a key named `__proto__`,
+ *   which would be lost on the way through cdk8s, and for an integer that was rounded when it was read
+ */
+export function copyPlain(value: unknown, path = ''): unknown {
+  if (typeof value === 'string' || typeof value === 'boolean' || value === null) return value;
+  if (Array.isArray(value)) return value.map((item: unknown, index) => copyPlain(item, `${path}[${index}]`));
+  if (typeof value === 'object') return copyMap(value, path);
+  if (typeof value === 'number' && Number.isFinite(value)) {
+    if (!Number.isInteger(value) || Number.isSafeInteger(value)) return value;
+    const rounded = `${path || 'the value'} is ${value}: JavaScript rounds integers beyond 2^53 - 1; give a smaller one, or text`;
+    throw refusal('Invalid', rounded);
+  }
+  const shown =
+    typeof value === 'number' ? value : typeof value === 'undefined' ? 'undefined' : `a ${typeof value}`;
+  throw new Error(`${path || 'the value'} is ${shown}, which JSON can't say`);
+}
+
+function copyMap(map: object, path: string): Record<string, unknown> {
+  const prototype: unknown = Object.getPrototypeOf(map);
+  if (prototype !== Object.prototype && prototype !== null) {
+    throw new Error(`${path || 'the value'} is a ${map.constructor.name}, only plain maps can be rendered`);
+  }
+  const copy: Record<string, unknown> = {};
+  for (const key of Object.keys(map).sort()) {
+    // A mistake in what was given, not in the construct: such a map can't be distinguished from one with another prototype.
+    if (key === '__proto__')
+      throw refusal(
+        'Invalid',
+        `${path || 'the value'} has a key named __proto__, which can't be rendered: give it another name`,
+      );
+    const member = (map as Record<string, unknown>)[key];
+    const name = key === SPELLED ? 'constructor' : key;
+    if (member !== undefined) copy[name] = copyPlain(member, path ? `${path}.${name}` : name);
+  }
+  return copy;
+}
+
+/**
+ * Renders a custom resource as the API server stores it, with the construct of its kind: for programs that have read it there.
+ * Tests take `render` of `cdk8s-reconstruct/testing`, which judges the custom resource by its CRD and fills in the defaults.
+ *
+ * Guarantees and errors are those of `render`: nothing of the custom resource is checked or filled in.
+ */
+export const renderStored: Render = render;
