@@ -15,7 +15,7 @@ import type { Transport } from '../client/transport.js';
 import { applyDefaults } from '../validate/defaults.js';
 import { render } from '../render/render.js';
 import { forPerson, withCluster } from './cluster.js';
-import type { SharedOptions } from './commands.js';
+import type { SharedOptions } from './options.js';
 import { loadKinds } from './config.js';
 import { previewKind, readGiven } from './diff/compare.js';
 import type { CompareProps } from './diff/compare.js';

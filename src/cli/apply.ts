@@ -21,7 +21,7 @@ import { InputError } from '../validate/problem.js';
 import { offlineInputs } from '../render/references.js';
 import { render } from '../render/render.js';
 import { forPerson, withCluster } from './cluster.js';
-import type { SharedOptions } from './commands.js';
+import type { SharedOptions } from './options.js';
 import { loadKinds } from './config.js';
 import { previewGiven, putOver, readGiven, resourcePreview } from './diff/compare.js';
 import type { CompareProps, Given } from './diff/compare.js';

@@ -11,10 +11,10 @@ import { ProxyFailure, UndiciTransport } from '../client/transport.js';
 import type { SentRequest, Transport, TransportOptions } from '../client/transport.js';
 import { isPartial } from '../install/cluster.js';
 import type { Applied, ApplyOptions, Cluster, ListScope, ServedTypes } from '../install/cluster.js';
-import type { ClusterOptions } from './commands.js';
+import type { ClusterOptions } from './options.js';
 import { CliError } from './exit.js';
 import { printError } from './output.js';
-import { packageVersion } from './version.js';
+import { packageVersion } from './package.js';
 
 /** The oldest supported Kubernetes, whose lists are consistent and cheap. */
 export const OLDEST = '1.34';

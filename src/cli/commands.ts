@@ -1,20 +1,37 @@
-import { readFileSync } from 'node:fs';
-import { basename, resolve } from 'node:path';
-import { Argument, Command as Commander, InvalidArgumentError, Option } from 'commander';
+import { basename } from 'node:path';
+import { Argument, Command as Commander, Option } from 'commander';
 import type { ParseOptionsResult } from 'commander';
 import { DRIFT_MODES } from '../contract/controller.js';
-import { messageOf } from '../contract/error.js';
-import { parseLabelSelector } from '../author/label-selector.js';
-import type { FlagValues, KindFlag } from '../contract/kind.js';
-import { DEFAULT_NAMESPACE, environmentName, INSTALLATION_LABELS } from '../install/names.js';
+import { DEFAULT_NAMESPACE, environmentName } from '../install/names.js';
 import { MONITORING_PARTS } from '../install/props.js';
-import type { MonitoringPart } from '../install/props.js';
-import { builtInFlags, flagsByKind } from '../kinds/flags.js';
-import { durationSeconds } from '../kinds/job-watcher/duration.js';
 import { LOG_FORMATS, LOG_LEVELS } from '../telemetry/logger.js';
-import { CONFIG_FILE } from './config.js';
 import { CHILDREN, DEFAULT_CHILDREN } from './init/options.js';
-import { operatorImage, packageVersion } from './version.js';
+import { operatorImage, packageVersion } from './package.js';
+import {
+  CLUSTER,
+  CONFIG,
+  kindOptions,
+  KINDS,
+  WATCH_NAMESPACE,
+  policyOption,
+  namespaceOption,
+  operatorOption,
+  withOptions,
+  withFnOptions,
+  several,
+  boolean,
+  list,
+  labelSelector,
+  namespace,
+  secretName,
+  positiveInteger,
+  count,
+  milliseconds,
+  image,
+  monitoringParts,
+  labels,
+  url,
+} from './options.js';
 
 /** Option that asks the API server what would be done, and writes nothing. */
 class DryRunOption extends Option {
@@ -93,65 +110,6 @@ export function program(): Command {
     .configureHelp({ showGlobalOptions: true });
 }
 
-/** Options of each command that has a cluster. */
-export interface ClusterOptions {
-  readonly kubeconfig?: string;
-  readonly context?: string;
-  readonly as?: string;
-  readonly asGroup?: readonly string[];
-  /** In milliseconds. */
-  readonly requestTimeout?: number;
-  readonly verbose?: boolean;
-}
-
-export interface SharedOptions extends ClusterOptions {
-  readonly config?: string;
-  readonly kinds?: readonly string[];
-  readonly policy?: string;
-  readonly namespace?: string;
-  readonly recursive?: boolean;
-  readonly watchNamespace?: readonly string[];
-  readonly operatorNamespace?: string;
-}
-
-const CONFIG = new Option('--config <file>', `kinds of your own (default: ${CONFIG_FILE}, if it exists)`);
-const KINDS = new Option(
-  '--kinds <names>',
-  'only these kinds, e.g. appservice (default: all but those on request)',
-).argParser(list);
-const WATCH_NAMESPACE = new Option(
-  '--watch-namespace <namespaces>',
-  'only these; Roles in them suffice then (default: all)',
-).argParser((value, previous: readonly string[] | undefined) => list(value, previous).map(namespace));
-const CLUSTER: readonly Option[] = [
-  new Option('--kubeconfig <file>', 'default: $KUBECONFIG, ~/.kube/config, the cluster it runs in'),
-  new Option('--context <name>', 'context of the kubeconfig (default: its current one)'),
-  new Option('--as <user>', 'the user to impersonate'),
-  new Option('--as-group <group>', 'a group of that user; may be given several times').argParser(several),
-  new Option('--request-timeout <duration>', 'how long each answer may take (default: 45s)').argParser(
-    milliseconds,
-  ),
-  new Option('-v, --verbose', 'print each request to standard error, without credentials and bodies'),
-].map((option) => option.helpGroup('Options of the cluster:'));
-
-function policyOption(usual = 'everything'): Option {
-  return new Option('--policy <file>', `what an admin allows (default: ${usual})`);
-}
-
-function namespaceOption(usual = ''): Option {
-  const description = `the namespace of custom resources that name none${usual}`;
-  return new Option('-n, --namespace <name>', description).argParser(namespace);
-}
-
-function operatorOption(description: string): Option {
-  return new Option('--operator-namespace <name>', description).argParser(namespace);
-}
-
-function withOptions<C extends Commander>(command: C, ...options: readonly Option[]): C {
-  for (const option of options) command.addOption(option);
-  return command;
-}
-
 /** Lets a command name custom resources, by arguments or as for kubectl. @param others what an argument may name, too */
 function withSources(command: Command, others = ''): Command {
   return command
@@ -220,11 +178,6 @@ function fnCommand(): Command {
         'to standard output. The functionConfig is one of them, or a ConfigMap whose keys are options, without dashes.',
     )
     .action(lazily(async () => (await import('./fn.js')).runFn));
-}
-
-/** Adds the options of `fn`, which may come from the ConfigMap of a list, too. */
-export function withFnOptions<C extends Commander>(command: C): C {
-  return withOptions(command, namespaceOption(), CONFIG, KINDS, policyOption(), ...kindOptions());
 }
 
 function diffCommand(): Command {
@@ -574,139 +527,4 @@ function allNamespaces(description: string): Option {
 
 function selectorOption(those: string): Option {
   return new Option('-l, --selector <selector>', `${those} with these labels, as in app=web,tier!=test`);
-}
-
-/** Returns the options of the built-in kinds. The help of a project that leaves these kinds out doesn't show them. */
-export function kindOptions(): Option[] {
-  const isHidden = leavesOutBuiltIns();
-  return Object.entries(flagsByKind).flatMap(([kind, flags]) =>
-    flags.map((flag) => optionOf(flag).helpGroup(`Options of ${kind}:`).hideHelp(isHidden)),
-  );
-}
-
-/** Reads the text alone: `--help` runs no code of a project. */
-function leavesOutBuiltIns(): boolean {
-  try {
-    const lines = readFileSync(resolve(CONFIG_FILE), 'utf8').split('\n');
-    return lines.some((line) => /\bbuiltIn\s*:\s*false\b/.test(line.replace(/\/\/.*/, '')));
-  } catch {
-    return false;
-  }
-}
-
-/** Returns the values that were given for the flags of kinds, by the flags' names. */
-export function kindFlagValues(options: object): FlagValues {
-  const given = options as Readonly<Record<string, FlagValues[string] | undefined>>;
-  const values = builtInFlags.map((flag) => [flag.name, given[optionOf(flag).attributeName()]]);
-  return Object.fromEntries(values.filter(([, value]) => value !== undefined)) as FlagValues;
-}
-
-function optionOf({ name, value, description, list: isList, check }: KindFlag): Option {
-  const checked = (text: string): string => {
-    const why = check?.(text);
-    if (why !== undefined) throw new InvalidArgumentError(why);
-    return text;
-  };
-  const option = new Option(`${name} <${value}>`, description);
-  return isList
-    ? option.argParser((text, previous: readonly string[] | undefined) => list(text, previous).map(checked))
-    : option.argParser(checked);
-}
-
-function several(value: string, previous: readonly string[] = []): string[] {
-  return [...previous, value];
-}
-
-function boolean(value: string): boolean {
-  if (value !== 'true' && value !== 'false') throw new InvalidArgumentError('Write true or false.');
-  return value === 'true';
-}
-
-/** Splits `a,b`; used for options that may also be given several times. */
-function list(value: string, previous: readonly string[] = []): string[] {
-  const items = value.split(',').map((item) => item.trim());
-  if (items.includes('')) throw new InvalidArgumentError('Write names separated by commas.');
-  return [...previous, ...items];
-}
-
-function labelSelector(value: string): string {
-  try {
-    parseLabelSelector(value);
-  } catch (error) {
-    throw new InvalidArgumentError(messageOf(error));
-  }
-  return value;
-}
-
-function namespace(value: string): string {
-  if (value.length > 63 || !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(value))
-    throw new InvalidArgumentError(`${value} can't name a namespace.`);
-  return value;
-}
-
-function secretName(value: string): string {
-  if (value.length > 253 || !/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(value))
-    throw new InvalidArgumentError(`${value} can't name a Secret.`);
-  return value;
-}
-
-function positiveInteger(value: string): number {
-  if (!/^[1-9]\d{0,5}$/.test(value)) throw new InvalidArgumentError('Write a whole number, 1 or more.');
-  return Number(value);
-}
-
-function count(value: string): number {
-  if (!/^\d{1,6}$/.test(value)) throw new InvalidArgumentError('Write a whole number, 0 or more.');
-  return Number(value);
-}
-
-/** Reads a duration as Go writes it, e.g. `5m` or `1m30s`. */
-function milliseconds(value: string): number {
-  const seconds = durationSeconds(value);
-  if (!seconds) throw new InvalidArgumentError('Write a duration such as 90s, 5m or 1h.');
-  return seconds * 1000;
-}
-
-function image(value: string): string {
-  const reference = /^[a-z0-9][\w.-]*(:\d+)?(\/[\w.-]+)*(:[\w][\w.-]{0,127})?(@sha256:[0-9a-f]{64})?$/i;
-  if (!reference.test(value)) throw new InvalidArgumentError(`${value} can't name an image.`);
-  const [first = ''] = value.split('/', 1);
-  const start = value.includes('/') && (first === 'localhost' || /[.:]/.test(first)) ? first.length : 0;
-  const path = value.slice(start).replace(/^[^:@]+/, (text) => text.toLowerCase());
-  const lower = value.slice(0, start) + path;
-  if (lower !== value)
-    throw new InvalidArgumentError(`${value}: a repository has no capital letters; write ${lower}.`);
-  if (!/(:[\w][\w.-]*|@sha256:[0-9a-f]{64})$/.test(value.slice(value.lastIndexOf('/') + 1)))
-    throw new InvalidArgumentError(
-      `${value} may be another image tomorrow: add a tag or a digest, as in ${value}:${packageVersion()}.`,
-    );
-  return value;
-}
-
-function monitoringParts(value: string): MonitoringPart[] {
-  const named = list(value);
-  const unknown = named.find((name) => !MONITORING_PARTS.some((part) => part === name));
-  if (unknown !== undefined)
-    throw new InvalidArgumentError(`There is no ${unknown}: name some of ${MONITORING_PARTS.join(', ')}.`);
-  return MONITORING_PARTS.filter((part) => named.includes(part));
-}
-
-const NAME = '[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?';
-const LABEL = new RegExp(`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?${NAME}=(${NAME})?$`);
-
-function labels(value: string): Record<string, string> {
-  const wanted = list(value).map((label) => {
-    if (!LABEL.test(label)) throw new InvalidArgumentError(`${label} is no label: write name=value.`);
-    const [name = '', text = ''] = label.split('=');
-    if (INSTALLATION_LABELS.includes(name))
-      throw new InvalidArgumentError(`${name} is set by the installation itself: leave it out.`);
-    return [name, text] as const;
-  });
-  return Object.fromEntries(wanted);
-}
-
-function url(value: string): string {
-  if (!URL.canParse(value) || !/^https?:/.test(value))
-    throw new InvalidArgumentError(`${value} is no URL: write one that begins with https://.`);
-  return value.replace(/(?<!\/)\/+$/, '');
 }

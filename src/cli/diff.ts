@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { render } from '../render/render.js';
 import { withCluster } from './cluster.js';
-import { kindFlagValues } from './commands.js';
-import type { SharedOptions } from './commands.js';
+import { kindFlagValues } from './options.js';
+import type { SharedOptions } from './options.js';
 import { loadKinds } from './config.js';
 import { compare, differs, refusals } from './diff/compare.js';
 import type { Outcome } from './diff/compare.js';

@@ -19,14 +19,14 @@ import { writeFolder } from './synth/folder.js';
 import type { FolderChanges } from './synth/folder.js';
 import { manifestText } from '../validate/output.js';
 import { withCluster } from './cluster.js';
-import { kindFlagValues } from './commands.js';
-import type { SharedOptions } from './commands.js';
+import { kindFlagValues } from './options.js';
+import type { SharedOptions } from './options.js';
 import { kindsOnRequest, loadKinds } from './config.js';
 import { refuseDataLoss } from './data-loss.js';
 import { CliError } from './exit.js';
 import { confirmed, print, printError, printWritten } from './output.js';
 import { policyParser, readPolicy } from './policy-file.js';
-import { operatorImage } from './version.js';
+import { operatorImage } from './package.js';
 
 interface InstallOptions extends SharedOptions {
   readonly namespace: string;

@@ -4,6 +4,7 @@ import { LEASE_NAME } from '../contract/names.js';
 import { describeRef, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
+import type { Scope } from '../client/api.js';
 import { ApiError } from '../client/api-error.js';
 import type { Cluster } from '../install/cluster.js';
 import {
@@ -18,7 +19,21 @@ import {
 import type { InstalledOperator } from '../install/installed.js';
 import { DEFAULT_NAMESPACE, INSTALL_NAME, kindName } from '../install/names.js';
 import { CliError } from './exit.js';
-import type { List, OperatorStatus, SeenKind } from './tree/model.js';
+
+/** The plain data of a kind that a tree needs: another process may have loaded the kind. */
+export type SeenKind = Pick<Kind, 'name' | 'type' | 'crd'>;
+
+export type List = (scope: Scope) => Promise<readonly AnyObject[]>;
+
+export interface OperatorStatus {
+  readonly namespace: string;
+  readonly available: number;
+  readonly replicas: number;
+  /** The holder of the lease. @default - there is none, or the lease may not be read */
+  readonly leader?: string;
+  /** Options by which it leaves things undone, as in `--observe-only`. @default - none */
+  readonly restraints?: readonly string[];
+}
 
 interface KindInNamespace {
   readonly kind: SeenKind;

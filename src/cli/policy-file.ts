@@ -6,7 +6,7 @@ import type { Kind, Policy } from '../contract/kind.js';
 import type { Clock } from '../client/clock.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import type { SharedOptions } from './commands.js';
+import type { SharedOptions } from './options.js';
 import { loadKinds } from './config.js';
 import { CliError } from './exit.js';
 

@@ -19,12 +19,12 @@ import { createLogger, debugOnSignal } from '../telemetry/logger.js';
 import type { LogFormat, Logger, LogLevel } from '../telemetry/logger.js';
 import { Metrics, observeProcess } from '../telemetry/metrics.js';
 import { clusterAccess, transportOptions } from './cluster.js';
-import { kindFlagValues } from './commands.js';
-import type { SharedOptions } from './commands.js';
+import { kindFlagValues } from './options.js';
+import type { SharedOptions } from './options.js';
 import { loadKinds } from './config.js';
 import { BUG, CliError } from './exit.js';
 import { FollowedPolicy, policyParser, readPolicy } from './policy-file.js';
-import { packageVersion } from './version.js';
+import { packageVersion } from './package.js';
 
 interface RunOptions extends SharedOptions {
   readonly workers: number;

@@ -2,14 +2,15 @@ import { groupKind } from '../contract/resource.js';
 import { Api } from '../client/api.js';
 import { systemClock } from '../client/clock.js';
 import { withCluster } from './cluster.js';
-import type { SharedOptions } from './commands.js';
+import type { SharedOptions } from './options.js';
 import { loadKinds } from './config.js';
 import { CliError, untilInterrupted } from './exit.js';
 import { paint, print } from './output.js';
 import { noSuchResource, targetsOf } from './targets.js';
 import type { KindTarget } from './targets.js';
 import { follow, lister, look } from './tree/model.js';
-import type { List, ResourceStatus } from './tree/model.js';
+import type { List } from './operators.js';
+import type { ResourceStatus } from './tree/model.js';
 import { documentText, noneOf, textOf, watchText } from './tree/text.js';
 
 interface StatusOptions extends SharedOptions {

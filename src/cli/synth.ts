@@ -1,8 +1,8 @@
 import { writeFolder } from './synth/folder.js';
 import { readReferences } from '../render/references.js';
 import { synth } from './synth/synth.js';
-import { kindFlagValues } from './commands.js';
-import type { SharedOptions } from './commands.js';
+import { kindFlagValues } from './options.js';
+import type { SharedOptions } from './options.js';
 import { loadKinds } from './config.js';
 import { print, printError, printWritten, warn } from './output.js';
 import { policyOf } from './policy-file.js';

@@ -4,7 +4,8 @@ import { suggest } from '../contract/suggest.js';
 import { kindName } from '../install/names.js';
 import { CliError } from './exit.js';
 import { scopeOf } from './tree/model.js';
-import type { List, Target } from './tree/model.js';
+import type { List } from './operators.js';
+import type { Target } from './tree/model.js';
 
 /** A custom resource, or all of a kind. */
 export interface KindTarget extends Target {

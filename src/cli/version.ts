@@ -1,28 +1,7 @@
-import { readFileSync } from 'node:fs';
 import type { Transport } from '../client/transport.js';
 import type { ClusterClient } from './cluster.js';
-import type { ClusterOptions } from './commands.js';
-
-interface Package {
-  readonly version: string;
-  /** Only in a bundle that was made for a release. */
-  readonly image?: string;
-}
-
-/** The bundler puts in what is read here. */
-function ownPackage(): Package {
-  return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as Package;
-}
-
-export function packageVersion(): string {
-  return ownPackage().version;
-}
-
-/** The image of this version: that of the release, or else the one that `npm run image:build` makes. */
-export function operatorImage(): string {
-  const { version, image } = ownPackage();
-  return image ?? `reconstruct:${version}`;
-}
+import type { ClusterOptions } from './options.js';
+import { operatorImage, packageVersion } from './package.js';
 
 interface VersionOptions extends ClusterOptions {
   readonly client?: boolean;

@@ -9,13 +9,8 @@ import { IGNORED } from '../../src/cli/dev/session.js';
 import { loadStand } from '../../src/cli/dev/stand.js';
 import type { StandModule } from '../../src/cli/dev/stand.js';
 import { terminalView } from '../../src/cli/dev/view.js';
-import type {
-  EventStatus,
-  ResourceStatus,
-  SeenKind,
-  StatusDocument,
-  Verdict,
-} from '../../src/cli/tree/model.js';
+import type { SeenKind } from '../../src/cli/operators.js';
+import type { EventStatus, ResourceStatus, StatusDocument, Verdict } from '../../src/cli/tree/model.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { Api } from '../../src/client/api.js';
 import * as devStand from '../../src/testing/dev-stand.js';

@@ -9,7 +9,7 @@ import { delimiter, join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { withCluster } from '../../src/cli/cluster.js';
-import type { ClusterOptions } from '../../src/cli/commands.js';
+import type { ClusterOptions } from '../../src/cli/options.js';
 import { UserCredentials } from '../../src/client/credentials.js';
 import { loadKubeconfig } from '../../src/client/kubeconfig.js';
 import type { KubeconfigOptions } from '../../src/client/kubeconfig.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { packageVersion } from '../../src/cli/version.js';
+import { packageVersion } from '../../src/cli/package.js';
 import { objectId } from '../../src/contract/object.js';
 import { ExampleStand } from '../support/example-stand.js';
 import { settled } from '../support/requests.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { repoFolder } from '../../sandbox/paths.js';
-import { operatorImage, packageVersion } from '../../src/cli/version.js';
+import { operatorImage, packageVersion } from '../../src/cli/package.js';
 import { OLDEST } from '../../src/cli/cluster.js';
 import type { Kind } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';

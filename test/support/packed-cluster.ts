@@ -1,5 +1,5 @@
 import type { ClusterClient } from '../../src/cli/cluster.js';
-import type { ClusterOptions } from '../../src/cli/commands.js';
+import type { ClusterOptions } from '../../src/cli/options.js';
 import type { Transport } from '../../src/client/transport.js';
 import { run } from './commands.js';
 import { bundle } from './operator.js';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { repoFolder } from '../../sandbox/paths.js';
-import { packageVersion } from '../../src/cli/version.js';
+import { packageVersion } from '../../src/cli/package.js';
 import { announced, namedIn, newestReleased } from './announced.js';
 import { lastRelease } from './release.js';
 

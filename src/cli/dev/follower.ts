@@ -7,7 +7,8 @@ import type { Clock } from '../../client/clock.js';
 import { showValue } from '../../validate/problem.js';
 import { fieldChanges, redactedPair } from '../diff/fields.js';
 import { collect, follow } from '../tree/model.js';
-import type { SeenKind, StatusDocument } from '../tree/model.js';
+import type { SeenKind } from '../operators.js';
+import type { StatusDocument } from '../tree/model.js';
 
 export interface Change {
   readonly isGone: boolean;

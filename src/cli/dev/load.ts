@@ -4,21 +4,20 @@ import { once } from 'node:events';
 import { existsSync, globSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { Kind, OwnedKind } from '../../contract/kind.js';
+import type { Kind } from '../../contract/kind.js';
 import { isMap, objectKey } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import { describeThrown } from '../../contract/origin.js';
-import type { ResourceType } from '../../contract/resource.js';
 import { DEFAULT_NAMESPACE, kindName } from '../../install/names.js';
 import { installedRules } from '../../install/rules.js';
 import type { PolicyRule } from '../../install/rules.js';
 import { readCustomResources } from '../../validate/custom-resource.js';
 import { InputError } from '../../validate/problem.js';
-import type { SharedOptions } from '../commands.js';
+import type { SharedOptions } from '../options.js';
 import { CONFIG_FILE, loadKinds } from '../config.js';
 import { CliError } from '../exit.js';
 import { childTypes } from '../tree/model.js';
-import type { Guard } from './stand.js';
+import type { Guard, LoadedKind, Sample } from './stand.js';
 import type { Tone } from './view.js';
 
 /** Options of the command; the path of the configuration, too, where it is the usual one. */
@@ -38,15 +37,6 @@ export function projectOptions(samples: readonly string[], { config, kinds }: Sh
       2,
     );
   return { samples, ...(file !== undefined && { config: file }), ...(kinds && { kinds }) };
-}
-
-/** A kind as far as it is data, so that it can be sent to another process. */
-export type LoadedKind = Pick<OwnedKind, 'name' | 'type' | 'crd' | 'children'>;
-
-/** A custom resource from a file, as it is written, with its namespace. */
-export interface Sample {
-  readonly type: ResourceType;
-  readonly object: AnyObject;
 }
 
 export interface Project {

@@ -1,14 +1,25 @@
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf, OperatorError } from '../../contract/error.js';
+import type { OwnedKind } from '../../contract/kind.js';
 import { describeRef, isMap, keyOf, objectId, refOf } from '../../contract/object.js';
+import type { AnyObject } from '../../contract/object.js';
 import { definitionName } from '../../contract/resource.js';
+import type { ResourceType } from '../../contract/resource.js';
 import { sleep } from '../../client/clock.js';
 import type { Clock } from '../../client/clock.js';
 import { namespaceType } from '../../install/cluster.js';
 import type { Cluster } from '../../install/cluster.js';
 import type { PolicyRule } from '../../install/rules.js';
 import { CliError } from '../exit.js';
-import type { LoadedKind, Sample } from './load.js';
+
+/** A kind as far as it is data, so that it can be sent to another process. */
+export type LoadedKind = Pick<OwnedKind, 'name' | 'type' | 'crd' | 'children'>;
+
+/** A custom resource from a file, as it is written, with its namespace. */
+export interface Sample {
+  readonly type: ResourceType;
+  readonly object: AnyObject;
+}
 
 /** Ends processes, each of which leads a group of its own, with this one, however it ends. */
 export interface Guard {

@@ -6,8 +6,7 @@ import type { Color, Paint } from '../output.js';
 import type { EventStatus, ResourceStatus, StatusDocument } from '../tree/model.js';
 import { lineNews, textOf } from '../tree/text.js';
 import type { Change } from './follower.js';
-import type { Sample } from './load.js';
-import type { ControlPlane } from './stand.js';
+import type { ControlPlane, Sample } from './stand.js';
 
 export type Tone = 'news' | 'warning' | 'error';
 

@@ -1,6 +1,6 @@
 import type { Phase } from '../../contract/conditions.js';
 import { ROTATED, secretType } from '../../contract/generated.js';
-import type { Kind, OwnedKind } from '../../contract/kind.js';
+import type { OwnedKind } from '../../contract/kind.js';
 import { selectorLabels } from '../../contract/names.js';
 import { controllerOf, isMap, keyOf, refOf } from '../../contract/object.js';
 import type { AnyObject, ObjectRef } from '../../contract/object.js';
@@ -18,6 +18,7 @@ import type { JobWatcherStatus } from '../../kinds/job-watcher/spec.js';
 import type { StreamIngressStatus } from '../../kinds/stream-ingress/spec.js';
 import { notInstalled } from '../cluster.js';
 import { operatorsFor } from '../operators.js';
+import type { List, OperatorStatus, SeenKind } from '../operators.js';
 
 /** Custom resources with their children, pods and events; as JSON, it is printed as it is. */
 export interface StatusDocument {
@@ -29,16 +30,6 @@ export interface StatusDocument {
   readonly notInstalled?: readonly string[];
   /** Kinds whose custom resources couldn't be read. @default - none */
   readonly unreadable?: readonly string[];
-}
-
-export interface OperatorStatus {
-  readonly namespace: string;
-  readonly available: number;
-  readonly replicas: number;
-  /** The holder of the lease. @default - there is none, or the lease may not be read */
-  readonly leader?: string;
-  /** Options by which it leaves things undone, as in `--observe-only`. @default - none */
-  readonly restraints?: readonly string[];
 }
 
 interface ObjectStatus extends ObjectRef {
@@ -334,9 +325,6 @@ export function childTypes(kind: object): ChildType[] {
   return all.filter((type, index) => all.findIndex((one) => groupKind(one) === groupKind(type)) === index);
 }
 
-/** The plain data of a kind that a tree needs: another process may have loaded the kind. */
-export type SeenKind = Pick<Kind, 'name' | 'type' | 'crd'>;
-
 export interface Target {
   readonly kind: SeenKind;
   readonly name?: string;
@@ -352,8 +340,6 @@ interface TreeScope {
 }
 
 /** Lists the objects of a scope; of Secrets, the metadata alone. @throws ApiError */
-export type List = (scope: Scope) => Promise<readonly AnyObject[]>;
-
 export function lister(api: Api, signal?: AbortSignal): List {
   const listed = new Map<string, Promise<readonly AnyObject[]>>();
   return (scope) => {

@@ -3,15 +3,9 @@ import { describeRef } from '../../contract/object.js';
 import type { Kind } from '../../contract/kind.js';
 import { writeYaml } from '../../contract/yaml.js';
 import { plain, plainAll } from '../output.js';
+import type { OperatorStatus } from '../operators.js';
 import type { Color, Paint } from '../output.js';
-import type {
-  ChildStatus,
-  EventStatus,
-  OperatorStatus,
-  PodStatus,
-  ResourceStatus,
-  StatusDocument,
-} from './model.js';
+import type { ChildStatus, EventStatus, PodStatus, ResourceStatus, StatusDocument } from './model.js';
 
 /** Renders a document for programs. */
 export function documentText(document: object, format: 'json' | 'yaml'): string {
