@@ -6,72 +6,11 @@ import { writeYaml } from '#contract/yaml.js';
 import { startSandbox, type AuditEntry, type Sandbox } from '../control-plane.js';
 import { repoFolder } from '../paths.js';
 import { heldLog, type Log } from '../progress.js';
-import type { ManagedProcess } from '../process.js';
 import { letRunOn, lockSandbox, readState, removeState } from '../state.js';
-import type { Watchdog } from '../watchdog.js';
-import type { CleanUp } from './demo.js';
+import type { DemoCluster, Stage } from './stage.js';
 import { appServices, Kubectl } from './kubectl.js';
 import { UnreachableError } from './observe.js';
-import { table, type Show } from './show.js';
-
-/** Options of the user. */
-export interface DemoOptions {
-  /** A context of the user's kubeconfig. @default - a sandbox of its own */
-  readonly context?: string;
-  /** Specifies whether the sandbox stays when the demo has ended. */
-  readonly keep: boolean;
-  /** The image that the sample is to run. @default - the sample's own */
-  readonly image?: string;
-}
-
-/** The part of the tutorial's sample that the demo uses. */
-export interface Sample {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly metadata: { readonly name: string };
-  readonly spec: {
-    readonly size: number;
-    readonly image: string;
-    readonly ports?: readonly { readonly port: number; readonly nodePort?: number }[];
-  };
-}
-
-/** Means of all steps. */
-export interface Stage {
-  readonly options: DemoOptions;
-  readonly show: Show;
-  readonly cleanUp: CleanUp;
-  /** Sees to it that no process started outlives the demo. */
-  readonly watchdog: Watchdog;
-  /** A folder for files of the demo; it goes with it. */
-  readonly folder: string;
-  /** Aborted when the user interrupts the demo. */
-  readonly signal: AbortSignal;
-}
-
-/** The cluster that the demo plays on: a sandbox, or the user's own. */
-export interface DemoCluster {
-  readonly kubectl: Kubectl;
-  /** How long a condition is waited for. */
-  readonly deadlineMilliseconds: number;
-  /** The arguments of `reconstruct` that start the controller here. */
-  readonly controllerArguments: readonly string[];
-  /** Makes what the controller needs: the CRD, and rights or a namespace. */
-  install(): Promise<void>;
-  /** Specifies whether the sample's node port is free. */
-  hasNodePort(port: number): Promise<boolean>;
-  /** How many requests the controller has sent, in words, where that is known. */
-  requests(): Promise<string | undefined>;
-  /** Remark on the cluster in the end. @default - nothing */
-  readonly farewell?: readonly string[];
-}
-
-/** The stage once the controller runs. */
-export interface Scene extends Stage {
-  readonly cluster: DemoCluster;
-  readonly controller: ManagedProcess;
-  readonly sample: Sample;
-}
+import { table } from './show.js';
 
 /** Where the AppService CRD lies in the repository. */
 const crdFile = `crds/${appServices}.yaml`;

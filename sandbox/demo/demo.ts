@@ -4,7 +4,8 @@ import { readYaml, writeYaml } from '#contract/yaml.js';
 import { repoFolder } from '../paths.js';
 import { ManagedProcess } from '../process.js';
 import { beginSandbox, reachContextCluster, startSandboxCluster } from './clusters.js';
-import type { DemoCluster, Sample, Stage, StartingSandbox } from './clusters.js';
+import type { StartingSandbox } from './clusters.js';
+import type { DemoCluster, Sample, Stage } from './stage.js';
 import { StepFailure, UnreachableError, until } from './observe.js';
 import { playOffline, sampleFile } from './offline.js';
 import { formatTime, readableLogLine, shellCommand } from './show.js';
@@ -202,37 +203,4 @@ function summaryLines(results: readonly StepResult[]): string[] {
   const text = Math.max(...rows.map((row) => row.text.length));
   const time = Math.max(...rows.map((row) => row.time.length));
   return rows.map((row) => `  ${row.text.padEnd(text)}   ${row.time.padStart(time)}`);
-}
-
-/** Cleanup at the end, the latest first. */
-export class CleanUp {
-  readonly #actions: { what: string; run: () => Promise<void>; byHand: string | undefined }[] = [];
-
-  /**
-   * @param what completes the sentence "Could not ..."
-   * @param byHand the command that does the same, for what outlives this process
-   */
-  add(what: string, run: () => Promise<void>, byHand?: string): void {
-    this.#actions.push({ what, run, byHand });
-  }
-
-  /** The commands for what is still to be undone by hand if this process ends now, the next first. */
-  get byHand(): string[] {
-    return this.#actions.flatMap(({ byHand }) => byHand ?? []).reverse();
-  }
-
-  /** Undoes all of it, also if a part fails. @returns what could not be undone, a sentence for each */
-  async run(): Promise<string[]> {
-    const problems: string[] = [];
-    for (let action = this.#actions.at(-1); action !== undefined; action = this.#actions.at(-1)) {
-      try {
-        await action.run();
-      } catch (error) {
-        problems.push(`Could not ${action.what}: ${error instanceof Error ? error.message : String(error)}`);
-      }
-      // Others may have been added meanwhile.
-      this.#actions.splice(this.#actions.indexOf(action), 1);
-    }
-    return problems;
-  }
 }

@@ -3,8 +3,9 @@ import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { startWatchdog } from '../watchdog.js';
-import { CleanUp, playDemo } from './demo.js';
-import type { DemoOptions } from './clusters.js';
+import { playDemo } from './demo.js';
+import { CleanUp } from './stage.js';
+import type { DemoOptions } from './stage.js';
 import { Show } from './show.js';
 
 process.exitCode = await main(process.argv.slice(2));

@@ -1,7 +1,7 @@
 import type { ManagedProcess } from '../process.js';
 import { formatDuration, logToStderr, showProgress } from '../progress.js';
 import { waitFor } from '../wait.js';
-import type { Scene } from './clusters.js';
+import type { Scene } from './stage.js';
 import { appServices } from './kubectl.js';
 import type { LiveObject } from './kubectl.js';
 

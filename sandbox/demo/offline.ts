@@ -7,7 +7,7 @@ import { objectId, refOf, type AnyObject } from '#contract/object.js';
 import { readYaml } from '#contract/yaml.js';
 import { outputOf, type KubectlResult } from '../client.js';
 import { repoFolder } from '../paths.js';
-import type { Stage } from './clusters.js';
+import type { Stage } from './stage.js';
 import { StepFailure } from './observe.js';
 import { shellCommand } from './show.js';
 

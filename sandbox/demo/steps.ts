@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
 import { readYaml, writeYaml } from '#contract/yaml.js';
-import type { Scene } from './clusters.js';
+import type { Scene } from './stage.js';
 import { appServices } from './kubectl.js';
 import { childSelector, inTime, StepFailure, untilReady } from './observe.js';
 import { formatTime, table } from './show.js';

@@ -4,6 +4,7 @@ import type { ResourceType } from '../contract/resource.js';
 import type { Propagation } from '../contract/sweep.js';
 import { ApiError, unanswered } from './api-error.js';
 import type { ServerTime } from './clock.js';
+import { parseBody } from './transport.js';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from './transport.js';
 
 /** JSON is YAML, so the body is plain JSON. @see https://kubernetes.io/docs/reference/using-api/server-side-apply/ */
@@ -335,13 +336,4 @@ async function readAll(chunks: AsyncIterable<Uint8Array>): Promise<unknown> {
   const parts: Uint8Array[] = [];
   for await (const chunk of chunks) parts.push(chunk);
   return parseBody(Buffer.concat(parts).toString('utf8'));
-}
-
-/** JSON where it is JSON, else the text itself. */
-export function parseBody(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }

@@ -8,7 +8,6 @@ import { isDeepStrictEqual } from 'node:util';
 import { Agent, buildConnector, Pool, ProxyAgent } from 'undici';
 import type { Dispatcher } from 'undici';
 import { messageOf } from '../contract/error.js';
-import { parseBody } from './api.js';
 import { systemClock, unlessAborted } from './clock.js';
 import type { Clock, Timer } from './clock.js';
 import { UserCredentials } from './credentials.js';
@@ -341,6 +340,15 @@ export class UndiciTransport implements Transport {
         })
       : new Agent({ ...options, connect: endingSilent(connect, this.clock) });
     return agent.compose(admitting);
+  }
+}
+
+/** JSON where it is JSON, else the text itself. */
+export function parseBody(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
   }
 }
 

@@ -1,6 +1,6 @@
 import { messageOf } from '../contract/error.js';
 import type { Answer, Routes } from './http.js';
-import type { Logger } from './logger.js';
+import type { Logger, Timers } from './logger.js';
 
 /** A condition of a healthy or ready process. */
 export interface Check {
@@ -75,12 +75,6 @@ function reasonOf(check: Check['check']): string | undefined {
   } catch (error) {
     return messageOf(error);
   }
-}
-
-/** Part of a clock. */
-export interface Timers {
-  /** Calls back once; the timer alone must not keep the process alive. */
-  setTimer(delayMilliseconds: number, callback: () => void): { cancel(): void };
 }
 
 const BEAT_MILLISECONDS = 10_000;

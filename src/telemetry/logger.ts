@@ -1,5 +1,4 @@
 import type { LogFn } from 'pino';
-import type { Timers } from './checks.js';
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -69,6 +68,12 @@ export const silentLogger: Logger = {
   child: () => silentLogger,
   isLevelEnabled: () => false,
 };
+
+/** Part of a clock. */
+export interface Timers {
+  /** Calls back once; the timer alone must not keep the process alive. */
+  setTimer(delayMilliseconds: number, callback: () => void): { cancel(): void };
+}
 
 const DEBUG_MINUTES = 10;
 

@@ -7,10 +7,10 @@ import type { SandboxClient } from '#sandbox/client.js';
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
-import { APPLY, collectionPath, parseBody } from '../client/api.js';
+import { APPLY, collectionPath } from '../client/api.js';
 import { loadKubeconfig } from '../client/kubeconfig.js';
 import type { ClusterAccess } from '../client/kubeconfig.js';
-import { UndiciTransport } from '../client/transport.js';
+import { parseBody, UndiciTransport } from '../client/transport.js';
 
 /** Verb of a request. */
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { describeRequests } from '../../sandbox/demo/clusters.js';
-import { CleanUp } from '../../sandbox/demo/demo.js';
+import { CleanUp } from '../../sandbox/demo/stage.js';
 import { until } from '../../sandbox/demo/observe.js';
 import { formatTime, readableLogLine, shellCommand, Show, table, wrap } from '../../sandbox/demo/show.js';
 import { History } from '../../sandbox/demo/steps.js';

@@ -1,14 +1,20 @@
 import type { Plan } from '../../contract/controller.js';
 import type { OperatorError } from '../../contract/error.js';
+import type { Logger, LogLevel } from '../../telemetry/logger.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import { ApiError, askedDelay, isThrottled, mostPause } from '../../client/api-error.js';
 import { refusalMilliseconds } from '../steps/apply-state.js';
 import type { PlanOutcome } from '../plan/carry-out.js';
 import type { Clock } from '../../client/clock.js';
 import { KIND_NOT_INSTALLED } from '../watch/installed.js';
-import type { ReconcileLog } from './runner.js';
 import type { Lane, Queue, QueueMetrics } from './work-queue.js';
 import { REQUEUE } from '../../client/retry.js';
+
+/** Log of one reconcile. */
+interface LeveledLog {
+  /** Returns nothing where lines of this level aren't written. */
+  at(level: LogLevel): Logger | undefined;
+}
 
 /** The reason of a reconcile that took too long. */
 export const TIMEOUT_REASON = 'ReconcileTimeout';
@@ -87,7 +93,7 @@ export class Requeue {
     key: string,
     { plan, plannedFor, plannedAt }: MadePlan,
     outcome: PlanOutcome,
-    log: ReconcileLog,
+    log: LeveledLog,
   ): void {
     const { controller, clock, metrics, queue } = this.props;
     const { changes, statusChanges, statusError } = outcome;
@@ -142,12 +148,7 @@ export class Requeue {
   }
 
   /** Logs and counts failures, after which the key is taken again when the pause is over. */
-  private reportFailure(
-    key: string,
-    errors: readonly OperatorError[],
-    pause: number,
-    log: ReconcileLog,
-  ): void {
+  private reportFailure(key: string, errors: readonly OperatorError[], pause: number, log: LeveledLog): void {
     const { controller, metrics, queueMetrics } = this.props;
     const is = (test: (error: OperatorError) => boolean): boolean => errors.some(test);
     if (pause === 0) {

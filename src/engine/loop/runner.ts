@@ -17,7 +17,7 @@ import type { PlanOutcome, Tools } from '../plan/carry-out.js';
 import type { Observer } from '../preview/observe.js';
 import { ServerTime } from '../../client/clock.js';
 import type { Clock, Timer } from '../../client/clock.js';
-import { Deletions } from '../steps/delete.js';
+import { Deletions } from '../watch/deletions.js';
 import { Lookups } from '../watch/lookups.js';
 import type { LookupsProps } from '../watch/lookups.js';
 import { INTERRUPTED_REASON, Requeue, TIMEOUT_REASON } from './requeue.js';

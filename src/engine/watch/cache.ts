@@ -21,8 +21,7 @@ import { silentLogger } from '../../telemetry/logger.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { Scope } from '../../client/api.js';
 import { ServerTime, systemClock } from '../../client/clock.js';
-import { Deletions } from '../steps/delete.js';
-import type { Finder } from './lookups.js';
+import { Deletions } from './deletions.js';
 import {
   FieldPaths,
   hasDrifted,
@@ -547,6 +546,11 @@ export interface Known {
   readonly controller?: string;
   readonly deletions?: Deletions;
   readonly time?: ServerTime;
+}
+
+/** Looks up objects for the plan of one key. */
+export interface Finder {
+  find(lookup: Lookup, query: Query): Found;
 }
 
 /** View of one controller: the stores of its own watches. */

@@ -4,14 +4,28 @@ import { describeRef, groupOf, refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import { definitionName, definitionType, isBuiltIn } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
+import type { Logger } from '../../telemetry/logger.js';
 import { Api } from '../../client/api.js';
-import type { ListPage } from '../../client/api.js';
+import type { ListPage, Scope } from '../../client/api.js';
 import { ApiError } from '../../client/api-error.js';
-import type { StoreReader, Unserved } from './cache.js';
+import type { Store, StoreReader, Unserved } from './cache.js';
 import type { Clock, ServerTime, Timer } from '../../client/clock.js';
-import type { ReflectorProps } from './reflector.js';
 import { backoffDelay, RETRY, WATCH } from '../../client/retry.js';
 import type { ApiStream, Transport } from '../../client/transport.js';
+
+/** A kind whose objects in one namespace, or in all, are kept in a store. */
+export interface FollowedKind {
+  readonly api: Api;
+  readonly scope: Scope;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Logger;
+  /** While the kind isn't installed, having no objects of it is enough to start. @default false */
+  readonly optional?: boolean;
+  /** Called when it becomes doubtful what there is of the kind, and when it is known again. @default - not called */
+  readonly onDoubt?: ((isDoubtful: boolean) => void) | undefined;
+}
 
 /** The failure that a list of the kind ends, whenever it comes. */
 export const KIND_NOT_INSTALLED = 'KindNotInstalled';
@@ -44,7 +58,7 @@ export function checkServed(object: AnyObject, reader: StoreReader): void {
   });
 }
 
-interface SchemaChangesProps extends Pick<ReflectorProps, 'api' | 'scope' | 'clock'> {
+interface SchemaChangesProps extends Pick<FollowedKind, 'api' | 'scope' | 'clock'> {
   /** Called when objects may have changed although their versions haven't. */
   readonly onChange: () => void;
 }
@@ -220,7 +234,7 @@ export class MissingKind {
   private doubt: Doubt | undefined;
   private readonly fields: object;
 
-  constructor(private readonly props: Omit<ReflectorProps, 'metrics'>) {
+  constructor(private readonly props: FollowedKind) {
     const { type, namespace } = props.scope;
     this.fields = { resource: type.plural, watchNamespace: namespace };
   }

@@ -3,6 +3,7 @@ import type { AnyObject } from '../../contract/object.js';
 import { byName, canonicalJson, isContainer, keyOf, splitKey } from '../../contract/object.js';
 import type { Scope } from '../../client/api.js';
 import { sameButVersion, Store } from './cache.js';
+import type { Finder } from './cache.js';
 import type { Clock } from '../../client/clock.js';
 import type { Reflector } from './reflector.js';
 import { TOO_LARGE } from '../../client/retry.js';
@@ -35,11 +36,6 @@ interface Watching {
   /** Sizes of what is kept, by key, and their sum. */
   readonly sizes: Map<string, number>;
   size: number;
-}
-
-/** Looks up objects for the plan of one key. */
-export interface Finder {
-  find(lookup: Lookup, query: Query): Found;
 }
 
 /**

@@ -1,32 +1,21 @@
 import { OperatorError } from '../../contract/error.js';
 import { groupOf, keyOf, objectKey } from '../../contract/object.js';
-import type { Logger } from '../../telemetry/logger.js';
 import type { Metrics } from '../../telemetry/metrics.js';
-import type { Api, Scope } from '../../client/api.js';
+import type { Scope } from '../../client/api.js';
 import { ApiError, askedDelay, GRANT } from '../../client/api-error.js';
 import { compareResourceVersions } from './cache.js';
-import type { Store } from './cache.js';
 import { sleep } from '../../client/clock.js';
 import type { Clock, Timer } from '../../client/clock.js';
 import { MissingKind, SchemaChanges } from './installed.js';
+import type { FollowedKind } from './installed.js';
 import { backoffDelay, RETRY, WATCH } from '../../client/retry.js';
 import { listPages, runWatch, STREAMED_LIST, StreamedList, WatchFailure } from './watch.js';
 import type { CompleteList, ObjectEvent, Project } from './watch.js';
 
-export interface ReflectorProps {
-  readonly api: Api;
-  readonly scope: Scope;
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly log: Logger;
+export interface ReflectorProps extends FollowedKind {
   readonly metrics: ReflectorMetrics;
-  /** While the kind isn't installed, having no objects of it is enough to start. @default false */
-  readonly optional?: boolean;
   /** Plans that name no object of the kind may go on while it is doubtful what there is of it. @default false */
   readonly mayBeDoubtful?: boolean;
-  /** Called when it becomes doubtful what there is of the kind, and when it is known again. @default - not called */
-  readonly onDoubt?: ((isDoubtful: boolean) => void) | undefined;
   /** Called with each complete list, once the store holds it. @default - not called */
   readonly onListed?: () => void;
   /** Called when a list shows an older state of the server, with the start of the list before. @default - not called */
