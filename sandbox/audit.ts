@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { writeYaml } from '#contract/yaml.js';
 import { ownUsers } from './users.js';
 
-/** One line of the audit log: a request, at one of its stages. */
+/** Line of the audit log: a request, at one of its stages. */
 export interface AuditEntry {
   /** The same for all entries of one request. */
   readonly auditID: string;
@@ -48,7 +48,7 @@ export function auditPolicy(): string {
   });
 }
 
-/** A request is handled for so long at most, as a rule: one that has no end by then may have lost its API server. */
+/** Time in which a request is usually handled; without an end by then, it may have lost its API server. */
 const HANDLED_MILLISECONDS = 10_000;
 const LOOK_MILLISECONDS = 5;
 

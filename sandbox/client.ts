@@ -22,7 +22,7 @@ export interface SandboxHandle {
   readonly auditLogPath: string;
 }
 
-/** How kubectl is run. */
+/** Options of a call of kubectl. */
 export interface KubectlOptions {
   /** @default - nothing */
   readonly stdin?: string;
@@ -33,7 +33,7 @@ export interface KubectlOptions {
    */
   readonly kubeconfig?: string;
   /**
-   * Give back the result of a failed command instead of throwing.
+   * Whether the result of a failed command is returned, instead of an error thrown.
    *
    * @default false
    */
@@ -58,7 +58,7 @@ export interface SandboxClient extends Omit<SandboxHandle, 'kubeconfigs'> {
    */
   kubectl(args: readonly string[], options?: KubectlOptions): Promise<KubectlResult>;
   /**
-   * What the audit log holds of a user's requests, oldest first, those included whose effect is seen already; a
+   * Entries of the audit log for a user's requests, oldest first, those included whose effect is seen already; a
    * watch twice, when it begins and when it ends, under one `auditID`.
    *
    * **Caveats**: requests of the control plane itself (its programs and controllers) are not logged.

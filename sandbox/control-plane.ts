@@ -29,7 +29,7 @@ import { startWatchdog, type Watchdog } from './watchdog.js';
 export type { AuditEntry, AuditObjectRef } from './audit.js';
 export * from './client.js';
 
-/** How to start a sandbox. */
+/** Options of a sandbox. */
 export interface SandboxOptions {
   /**
    * Users to make beside `admin`, without any rights until a role is bound to them by name.
@@ -38,14 +38,14 @@ export interface SandboxOptions {
    */
   readonly users?: readonly string[];
   /**
-   * Start only etcd and the API server: faster, but nothing schedules, collects garbage, empties namespaces or
+   * Whether only etcd and the API server start: faster, but nothing schedules, collects garbage, empties namespaces or
    * makes service accounts.
    *
    * @default false
    */
   readonly apiOnly?: boolean;
   /**
-   * Write the audit log.
+   * Whether the audit log is written.
    *
    * @default true
    */
@@ -268,7 +268,7 @@ class ControlPlane {
   }
 }
 
-/** How often to start again when another process took a port first. */
+/** Number of starts, in case another process takes a port first. */
 const attempts = 5;
 
 /**

@@ -9,9 +9,9 @@ const MAX_SHARE = 0.99;
 /** Estimates how far a build of all programs is, by the packages that Go has named. All times are milliseconds of any clock. */
 export class BuildEstimate {
   #packages = 0;
-  /** When the first package was named, after all modules were downloaded. */
+  /** Time at which the first package was named, after all modules were downloaded. */
   #began: number | undefined;
-  /** When the last one was. */
+  /** Time at which the last package was named. */
   #links: number | undefined;
 
   add(packages: number, now: number): void {

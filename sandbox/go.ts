@@ -338,7 +338,7 @@ function stamps(folder: string): string[] {
   ];
 }
 
-/** `go build -v` names each package it compiles on a line of its own. */
+/** Reports whether a line of `go build -v` names a package that it compiles. */
 function isPackage(line: string): boolean {
   return /^[\w.~-]+(\/[\w.~-]+)*$/.test(line);
 }

@@ -22,7 +22,7 @@ export async function makeServiceAccountKeys(): Promise<ServiceAccountKeys> {
   });
 }
 
-/** Where the files of one sandbox lie and which ports it uses. */
+/** Files and ports of a sandbox. */
 export interface Layout {
   /** Unlike any other sandbox's. */
   readonly id: string;
@@ -75,7 +75,7 @@ export function apiServerUrl({ ports }: Layout): string {
   return `https://${loopback}:${ports.apiServer}`;
 }
 
-/** One member, by the name of the sandbox's id: so its owner can tell whether it is the one that answers. */
+/** Returns the arguments for a single member, named by the sandbox's id: so its owner can tell which etcd answers. */
 export function etcdArguments(layout: Layout): string[] {
   const [client, peer] = [etcdUrl(layout), `http://${loopback}:${layout.ports.etcdPeer}`];
   return [

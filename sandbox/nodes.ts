@@ -2,7 +2,7 @@ import { request } from 'node:https';
 import type { ManagedProcess } from './process.js';
 import { waitFor } from './wait.js';
 
-/** How to reach an API server as one user. */
+/** Access to an API server as one user. */
 export interface ApiAccess {
   readonly url: string;
   /** PEM. */
@@ -94,7 +94,7 @@ async function schedulable(access: ApiAccess, name: string): Promise<true | unde
   return ready === true && (node.spec.taints ?? []).length === 0 ? true : undefined;
 }
 
-/** Claims that can have a volume at the same time; a claim beyond them waits until one is given back. */
+/** Number of claims that can have a volume at the same time; a claim beyond them waits until one is given back. */
 const COUNT = 64;
 
 /**

@@ -8,7 +8,7 @@ import type { Watchdog } from './watchdog.js';
 export interface ProcessIdentity {
   readonly pid: number;
   /**
-   * When it started, in clock ticks since boot.
+   * Time at which it started, in clock ticks since boot.
    *
    * @default - unknown (no /proc on this system); then only the pid is compared
    */

@@ -9,7 +9,7 @@ import { cacheFolder, sandboxFolder } from './paths.js';
 import { type Log, logToStderr } from './progress.js';
 import { startWatchdog } from './watchdog.js';
 
-/** Where to look for programs. */
+/** Folders in which programs are looked for. */
 export interface ProgramOptions {
   /**
    * Folders looked into first, in order.

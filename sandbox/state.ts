@@ -8,7 +8,7 @@ import { waitFor } from './wait.js';
 
 /** A background sandbox by its folder, checked against the processes that run. */
 export type SandboxState =
-  /** Nothing there. */
+  /** No sandbox is there. */
   | { readonly kind: 'absent' }
   /** Leftovers of one that runs no more: after a restart of the machine, for example. */
   | { readonly kind: 'stale' }

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ManagedProcess } from './process.js';
 
-/** How long to wait, and for whom. */
+/** Time to wait, and processes that the wait depends on. */
 export interface WaitOptions {
   readonly timeoutMilliseconds: number;
   /** @default 50 */
   readonly intervalMilliseconds?: number;
   /**
-   * Processes without which waiting is in vain: when one ends early, so does the wait.
+   * Processes without which waiting has no use: when one ends early, so does the wait.
    *
    * @default - none
    */
@@ -20,7 +20,7 @@ export interface WaitOptions {
  * Asks `probe` again and again until it gives something other than `undefined`. A probe that throws counts as
  * "not yet".
  *
- * @param what completes the sentence "Waited in vain for ..."
+ * @param what completes the sentence "Timed out waiting for ..."
  */
 export async function waitFor<T>(
   what: string,
@@ -45,7 +45,7 @@ export async function waitFor<T>(
     if (Date.now() > deadline) {
       const logs = processes.map((process_) => `\n${process_.name}: ${process_.logTail()}`);
       const seconds = timeoutMilliseconds / 1_000;
-      throw new Error(`Waited in vain for ${what}, ${seconds} s long.${logs.join('')}`, { cause });
+      throw new Error(`Timed out waiting for ${what}, after ${seconds} s.${logs.join('')}`, { cause });
     }
     await delay(intervalMilliseconds, undefined, { signal });
   }

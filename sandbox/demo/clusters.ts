@@ -12,7 +12,7 @@ import { appServices, Kubectl } from './kubectl.js';
 import { UnreachableError } from './observe.js';
 import { table } from './show.js';
 
-/** Where the AppService CRD lies in the repository. */
+/** File of the AppService CRD in the repository. */
 const crdFile = `crds/${appServices}.yaml`;
 
 /**

@@ -190,7 +190,7 @@ class Demo {
   }
 }
 
-/** One line for each step, and one for all of them. */
+/** Returns a line for each step, and one for all of them. */
 function summaryLines(results: readonly StepResult[]): string[] {
   const total = results.reduce((sum, { milliseconds = 0 }) => sum + milliseconds, 0);
   const rows = [

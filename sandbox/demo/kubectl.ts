@@ -16,7 +16,7 @@ export interface KubectlProps {
   readonly prefix: readonly string[];
   readonly show: Show;
   readonly watchdog: Watchdog;
-  /** Specifies whether commands end with the demo. @default false: a command under way is finished */
+  /** Whether commands end with the demo. @default false: a command under way is finished */
   readonly endWithDemo?: boolean;
   /** Aborted, no further command is run. @default - commands are always run */
   readonly signal?: AbortSignal;
@@ -76,7 +76,7 @@ export class Kubectl {
   }
 
   /**
-   * As {@link run}, but a failure is an answer too.
+   * Runs kubectl like {@link run}, but returns a failure too.
    *
    * **Errors**: when kubectl cannot be started, and when it prints nothing for five minutes.
    */
@@ -98,7 +98,7 @@ export class Kubectl {
     }
   }
 
-  /** One object, or nothing if there is none. */
+  /** Returns an object, or nothing if there is none. */
   async get(type: string, name: string): Promise<LiveObject | undefined> {
     const { stdout } = await this.run('get', type, name, '--ignore-not-found', '-o', 'json');
     return stdout === '' ? undefined : (JSON.parse(stdout) as LiveObject);

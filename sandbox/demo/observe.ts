@@ -25,7 +25,7 @@ export type Observation<T> = { readonly found: T } | { readonly seen: string };
 
 export interface UntilOptions {
   readonly deadlineMilliseconds: number;
-  /** Without which waiting is in vain. @default - none */
+  /** Process without which waiting has no use. @default - none */
   readonly controller?: ManagedProcess;
   readonly signal: AbortSignal;
 }

@@ -1,9 +1,9 @@
 import { writeLines } from '../progress.js';
 
-/** Where the demo is written to. */
+/** Output of the demo. */
 export interface ShowProps {
   write(text: string): void;
-  /** Specifies whether escape sequences for bold, dim and colour may be written. */
+  /** Whether escape sequences for bold, dim and colour may be written. */
   readonly styled: boolean;
   /** Characters in a line, for prose; output of commands is left as it is. */
   readonly width: number;
@@ -62,7 +62,7 @@ export class Show {
     this.#marked('green', '✓', text);
   }
 
-  /** Something that was waited for in vain. */
+  /** Shows a condition that didn't come in time. */
   missed(text: string): void {
     this.#marked('red', '✗', text);
   }

@@ -7,7 +7,7 @@ import type { Show } from './show.js';
 export interface DemoOptions {
   /** A context of the user's kubeconfig. @default - a sandbox of its own */
   readonly context?: string;
-  /** Specifies whether the sandbox stays when the demo has ended. */
+  /** Whether the sandbox stays when the demo has ended. */
   readonly keep: boolean;
   /** The image that the sample is to run. @default - the sample's own */
   readonly image?: string;
@@ -41,7 +41,7 @@ export interface Stage {
 /** The cluster that the demo plays on: a sandbox, or the user's own. */
 export interface DemoCluster {
   readonly kubectl: Kubectl;
-  /** How long a condition is waited for. */
+  /** Maximum time to wait for a condition. */
   readonly deadlineMilliseconds: number;
   /** The arguments of `reconstruct` that start the controller here. */
   readonly controllerArguments: readonly string[];
@@ -49,7 +49,7 @@ export interface DemoCluster {
   install(): Promise<void>;
   /** Specifies whether the sample's node port is free. */
   hasNodePort(port: number): Promise<boolean>;
-  /** How many requests the controller has sent, in words, where that is known. */
+  /** Returns the number of requests that the controller has sent, in words, where that is known. */
   requests(): Promise<string | undefined>;
   /** Remark on the cluster in the end. @default - nothing */
   readonly farewell?: readonly string[];

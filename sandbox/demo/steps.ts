@@ -8,9 +8,9 @@ import { formatTime, table } from './show.js';
 
 /** A state that the Deployment was in. */
 export interface Version {
-  /** As kubectl prints them: generation, replicas, image, label. */
+  /** Cells as kubectl prints them: generation, replicas, image, label. */
   readonly cells: readonly string[];
-  /** When it came, in milliseconds since the history began. */
+  /** Time at which it came, in milliseconds since the history began. */
   readonly at: number;
 }
 
@@ -88,7 +88,7 @@ export interface Step {
 }
 
 /**
- * What the garbage collector may take for owners of a kind that is new: it looks for kinds every 30 s, and then comes
+ * Time that the garbage collector may take for owners of a kind that is new: it looks for kinds every 30 s, and then comes
  * back to children whose owner it did not know after as long as it has waited before.
  */
 const collectionMilliseconds = 120_000;

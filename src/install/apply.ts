@@ -42,9 +42,9 @@ import type { PolicyRule, RightsProps } from './rules.js';
 import { isDeepStrictEqual } from 'node:util';
 
 export interface InstallRequest {
-  /** Drops what the present installation has and this one leaves out. @default false */
+  /** Whether options are dropped that the present installation has and this one leaves out. @default false */
   readonly replace?: boolean;
-  /** Reports what would be done, by dry runs of the API server, and writes nothing. @default false */
+  /** Whether nothing is written, and what would be done comes from dry runs of the API server. @default false */
   readonly dryRun?: boolean;
   /** Flags of kinds that may be in use. @default - those of the kinds */
   readonly flags?: readonly KindFlag[];

@@ -43,15 +43,15 @@ export interface ServedTypes {
 export interface ListScope {
   readonly namespace?: string;
   readonly selector?: string;
-  /** Reads nothing but the metadata. @default false */
+  /** Whether only the metadata is read. @default false */
   readonly metadataOnly?: boolean;
 }
 
 export interface ApplyOptions {
   readonly fieldManager: string;
-  /** Takes fields over from other managers instead of failing. */
+  /** Whether fields are taken over from other managers, instead of failing. */
   readonly force: boolean;
-  /** Has the API server judge it, and store nothing. @default false */
+  /** Whether the API server only judges it, and stores nothing. @default false */
   readonly dryRun?: boolean;
 }
 

@@ -210,7 +210,7 @@ function monitoring(install: InstallProps): AnyObject[] {
   return parts.map((part) => objects[part]);
 }
 
-/** A number that is neither root's nor that of a node's user; the image has it, too. */
+/** User ID that is neither root's nor that of a node's user; the image has it, too. */
 const USER_ID = 65532;
 
 function deployment(props: InstallProps): AnyObject {

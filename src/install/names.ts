@@ -40,7 +40,7 @@ export const DASHBOARD_CONFIG_MAP = 'reconstruct-dashboard';
 
 export const POLICY_FOLDER = '/etc/reconstruct';
 export const POLICY_FILE = 'policy.yaml';
-/** Where the certificate of the metrics is mounted. */
+/** Folder at which the certificate of the metrics is mounted. */
 export const CERTIFICATE_FOLDER = '/etc/reconstruct-metrics';
 
 export function kindName({ name, type }: Pick<Kind, 'name' | 'type'>): string {

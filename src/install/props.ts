@@ -7,7 +7,7 @@ export interface InstallProps {
   /** Watched with Roles in them, and nothing cluster-wide. @default - all, with a ClusterRole */
   readonly watchNamespaces?: readonly string[];
   readonly replicas: number;
-  /** Leaves UID, GID and fsGroup of the Pods to the cluster, as OpenShift wants it. @default false, they are 65532 */
+  /** Whether UID, GID and fsGroup of the Pods are left to the cluster, as OpenShift wants it. @default false: 65532 */
   readonly omitUserIds?: boolean;
   /** Flags of the kinds; they become arguments of the container, and rights may depend on them. */
   readonly flags?: FlagValues;

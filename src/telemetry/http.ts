@@ -39,7 +39,7 @@ export interface HttpServer {
 }
 
 export interface ServeOptions {
-  /** How long a client may take to send its request, or to read the answer. @default 10_000 */
+  /** Maximum time for a client to send its request, or to read the answer. @default 10_000 */
   readonly timeoutMilliseconds?: number;
   /** Serves HTTPS with it. @default - plain HTTP */
   readonly certificate?: ServingCertificate;

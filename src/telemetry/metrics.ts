@@ -200,7 +200,7 @@ function shapeOf({ type, labels = [], buckets = [] }: Metric): string {
   return JSON.stringify([type, [...labels].sort(), buckets]);
 }
 
-/** How often the lag is sampled: every 100 ms costs an idle process half a millisecond of CPU per second. */
+/** Interval between samples of the lag: every 100 ms costs an idle process half a millisecond of CPU per second. */
 const RESOLUTION_MILLISECONDS = 100;
 
 /**

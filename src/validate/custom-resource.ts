@@ -21,7 +21,7 @@ export interface CheckOptions {
    * @default - none: it is rendered without a namespace
    */
   readonly namespace?: string;
-  /** Takes a line for each kind in use with rules that only the API server can judge. @default - they are not reported */
+  /** Takes a line for each kind in use with rules that only the API server can judge. @default - no report */
   readonly warn?: (line: string) => void;
   /**
    * Returns what the cluster has under that name, in that version of its kind: then a document is judged as an update of it.

@@ -32,7 +32,7 @@ export function applyDefaults(value: unknown, schema: StructuralSchema | undefin
   return Object.fromEntries(entries);
 }
 
-/** Null where null isn't allowed: the API server takes it for missing. */
+/** Reports whether the API server takes a value for missing: it is null where null isn't allowed. */
 function isUnset(value: unknown, schema: StructuralSchema | undefined): boolean {
   return value === null && schema !== undefined && schema.nullable !== true;
 }

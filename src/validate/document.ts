@@ -129,7 +129,7 @@ export interface Source {
 export interface SourceOptions {
   /** Files, folders, or `-` for standard input. */
   readonly sources: readonly string[];
-  /** Look into subfolders too. @default false */
+  /** Whether subfolders are read too. @default false */
   readonly recursive?: boolean;
   /** Reads standard input. @default - the standard input of the process */
   readonly stdin?: () => Promise<Uint8Array>;
@@ -196,7 +196,7 @@ export async function readStdin(): Promise<Buffer> {
 
 /** A remark on a document. */
 export interface Remark {
-  /** @default - it is about several, or all */
+  /** @default - about several, or all */
   readonly document?: Document;
   /** Path in the document; empty for the whole. */
   readonly path: Path;

@@ -65,12 +65,12 @@ function sloppy(address: string): string {
   return address.replace(/(^|[.:])0+(?=(?:0|[1-9]\d*)(?:\.|$))/g, '$1');
 }
 
-/** Also one that is written as IPv6. */
+/** Reports whether a text is an IPv4 address, also one that is written as IPv6. */
 export function isIPv4Format(text: string): boolean {
   return text.includes('.') && (isIPv4(sloppy(text)) || isIPv6Format(text));
 }
 
-/** Without a zone. */
+/** Reports whether a text is an IPv6 address without a zone. */
 function isIPv6Format(text: string): boolean {
   return isIPv6(text) && !text.includes('%');
 }
@@ -112,12 +112,12 @@ const ATOM = "[\\w!#$%&'*+/=?^`{|}~\\u0080-\\u{10ffff}-]+";
 const ADDRESS = `(?:${ATOM}(?:\\.${ATOM})*|"(?:[^"\\\\\\n]|\\\\.)*")@(?:${ATOM}(?:\\.${ATOM})*)`;
 const MAIL = new RegExp(`^(?:${ADDRESS}|[^<>@,;:\\\\"\\[\\]()]*<${ADDRESS}>)$`, 'u');
 
-/** An address of RFC 5322, which may have a name in front. */
+/** Reports whether a text is an address of RFC 5322, which may have a name in front. */
 export function isMailAddress(text: string): boolean {
   return MAIL.test(text.trim());
 }
 
-/** Takes 6, 8 or 20 bytes. */
+/** Reports whether a text is a MAC address of 6, 8 or 20 bytes. */
 function isMac(text: string): boolean {
   const bytes = /^[\da-f]{2}(?:([:-])[\da-f]{2}(?:\1[\da-f]{2})+)$/i.test(text) ? (text.length + 1) / 3 : 0;
   const words = /^[\da-f]{4}(?:\.[\da-f]{4})+$/i.test(text) ? ((text.length + 1) / 5) * 2 : 0;
@@ -126,12 +126,12 @@ function isMac(text: string): boolean {
 
 const DNS_LABEL = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
 
-/** A DNS-1123 label, as namespaces are named. */
+/** Reports whether a text is a DNS-1123 label, as namespaces are named. */
 export function isDnsLabel(text: string): boolean {
   return text.length <= 63 && DNS_LABEL.test(text);
 }
 
-/** A DNS-1123 subdomain, as custom resources are named. */
+/** Reports whether a text is a DNS-1123 subdomain, as custom resources are named. */
 export function isDnsSubdomain(text: string): boolean {
   return text.length <= 253 && text.split('.').every((part) => DNS_LABEL.test(part));
 }
@@ -193,7 +193,7 @@ function isQualifiedName(text: string): boolean {
  * @see https://github.com/kubernetes/kube-openapi/tree/master/pkg/validation/strfmt
  */
 
-/** A day that there is. */
+/** Reports whether a text is a day that exists. */
 function isDate(text: string): boolean {
   const [, year = '', month = '', day = ''] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text) ?? [];
   if (year === '') return false;
@@ -203,7 +203,7 @@ function isDate(text: string): boolean {
 
 const TIME = /^(\d\d):(\d\d):(\d\d)(?:.\d+)?(?:z|[+-]\d\d:\d\d)$/;
 
-/** Without leap seconds. */
+/** Reports whether a text is a date and time without leap seconds. */
 function isDateTime(text: string): boolean {
   const [date = '', time = ''] = text.toLowerCase().split('t');
   const [, hour = '24', minute = '', second = ''] = TIME.exec(time) ?? [];

@@ -18,7 +18,7 @@ export const UNKNOWN_FIELD = 'unknown field';
 /** The message of a field that is required. */
 export const MISSING = 'is missing';
 
-/** Problems beyond these are only counted. */
+/** Maximum number of problems that are shown; those beyond are counted. */
 const MAX_SHOWN = 20;
 
 /**

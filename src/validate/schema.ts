@@ -22,7 +22,7 @@ import { isUnchangedAt } from './unchanged.js';
 export type Validate = (value: unknown, old?: unknown) => Problem[];
 
 interface SchemaOptions {
-  /** Has the subresource `status`: the API server drops what a create or an update says about it. @default false */
+  /** Whether it has the subresource `status`: the API server drops the status of a create or an update. @default false */
   readonly hasStatus?: boolean;
   /** Field that the subresource `scale` reads replicas from, as `.spec.replicas`. @default - there is no such subresource */
   readonly replicasPath?: string;

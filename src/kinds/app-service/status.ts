@@ -153,7 +153,7 @@ export function replicaFailure(text: string, profile: AppServiceSpec['securityPr
   return as('stalled', 'PodSecurityViolation', sentence(enforced, remedy));
 }
 
-/** Volumes, sandbox and network take a moment in any pod that starts. */
+/** Time that volumes, sandbox and network take in any pod that starts. */
 const PATIENCE_SECONDS = 10;
 
 /**

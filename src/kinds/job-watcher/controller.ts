@@ -19,22 +19,22 @@ export const JOBS: ResourceType = resourceType({ apiVersion: 'batch/v1', kind: '
 /** All watchers and all Jobs are one key: several watchers may match one Job. */
 export const KEY = 'jobs';
 
-/** A plan needn't hold more than can be deleted before the next one. */
+/** Maximum number of deletions in a plan: as many as can be carried out before the next one. */
 const MAX_DELETES = 1000;
 
-/** Watchers of which one plan computes and writes the status, beside those that it deletes for. */
+/** Maximum number of watchers whose status a plan computes and writes, beside those that it deletes for. */
 const MAX_STATUSES = 500;
 
 /** Time after which what couldn't be written, or had no turn, is tried again. */
 const UNWRITTEN_MILLISECONDS = 1000;
 
-/** How long reading and matching may keep the event loop busy at a time. */
+/** Maximum time for which reading and matching keep the event loop busy at a stretch. */
 const SLICE_MILLISECONDS = 25;
 
 /** Maximum number of slices; then Jobs that have yet to be matched are left out, so that no number of them holds up all others. */
 const MAX_SLICES = 20;
 
-/** Jobs of a name that were deleted before the next one of it is left alone. */
+/** Number of deleted Jobs of a name after which the next one of that name is left alone. */
 const RECREATED_AFTER = 2;
 
 /** Input of a plan. */
@@ -199,7 +199,7 @@ export class JobWatcherController implements Controller {
   }
 }
 
-/** Limits are about all Jobs of a watcher. */
+/** Reports whether a limit waits: limits are about all Jobs of a watcher. */
 function isWaiting({ limits, namespace, namespacePatterns }: Watcher, waiting: ReadonlySet<string>): boolean {
   return (
     limits !== undefined && (waiting.has(namespace) || (namespacePatterns !== undefined && waiting.size > 0))

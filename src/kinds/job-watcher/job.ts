@@ -9,7 +9,7 @@ import { durationSeconds } from './duration.js';
 export interface KeptJob extends AnyObject {
   /** Without annotations, and of the owners only the controller. */
   readonly metadata: ObjectMeta & { readonly namespace: string; readonly uid: string };
-  /** @default - it hasn't finished */
+  /** @default - unfinished */
   readonly finish?: Finish | 'unclear';
   /** Whether it has `spec.ttlSecondsAfterFinished`, so Kubernetes deletes it. @default false */
   readonly nativeTtl?: true;
@@ -103,7 +103,7 @@ export function keepJob(job: AnyObject): KeptJob | undefined {
 }
 
 const texts = new Map<string, string>();
-/** More would be texts that few Jobs have in common. */
+/** Maximum number of shared texts; beyond it, few Jobs have one in common. */
 const MAX_TEXTS = 5000;
 
 /** Returns one copy of a text that many Jobs have. */

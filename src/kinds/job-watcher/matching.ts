@@ -48,7 +48,7 @@ interface Scope {
   readonly lists: Map<string, readonly Verdict[]>;
 }
 
-/** More lists of verdicts would be of few Jobs each, as where each Job names a TTL of its own. */
+/** Maximum number of lists of verdicts; beyond it, each is of few Jobs, as where each Job names its own TTL. */
 const MAX_LISTS = 1000;
 
 /** Judges each Job once for as long as it and the watchers of its namespace stay the same. */

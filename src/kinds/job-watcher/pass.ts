@@ -16,7 +16,7 @@ export interface PassInput {
   readonly recreatedUntil: (job: KeptJob) => number | undefined;
   /** Reports whether the deletion of a Job has failed as it is. */
   readonly hasFailed: (job: KeptJob) => boolean;
-  /** When a watcher with limits may run again; what is due waits until then. */
+  /** Returns when a watcher with limits may run again; what is due waits until then. */
   readonly opensAt: (watcher: Watcher) => number;
 }
 
@@ -38,13 +38,13 @@ export interface WatcherPass {
   due: readonly DueJob[];
   /** Jobs that are due and have failed before, within the limits or not. */
   failed: readonly DueJob[];
-  /** How many were due where that is more than the limits allow, and none is deleted. */
+  /** Number of due Jobs, where the limits allow fewer and none is deleted. */
   exceeded?: number;
   /** The most JobWatchers, no dry runs, that match one of the same Jobs, itself among them. */
   overlaps: { readonly id: string; readonly watchers: readonly Watcher[] };
-  /** When something is due next, or may be deleted that is; never where nothing will be. */
+  /** Next time at which a Job becomes due, or a due one may be deleted. @default - never */
   nextDeletion?: number | undefined;
-  /** When to judge again what the limits hold back, or what comes back, whatever becomes of it. */
+  /** Time at which to judge again what the limits hold back, or what comes back. */
   judgedAgainAt?: number;
 }
 

@@ -29,7 +29,7 @@ export interface JobWatcherSpec {
 
 export type DeleteOrSkip = 'Delete' | 'Skip';
 
-/** How much one run may delete. */
+/** Limits of what a run may delete. */
 export interface Limits {
   readonly maxPerRun?: number;
   /** Share of the Jobs matched; never rounded up. */
@@ -37,7 +37,7 @@ export interface Limits {
   readonly mode?: 'Abort' | 'Throttle';
 }
 
-/** How many of the newest finished Jobs stay, for each controller, else for each value of the label. */
+/** Number of the newest finished Jobs that stay, for each controller, else for each value of the label. */
 export interface KeepLast {
   readonly completed?: number;
   readonly failed?: number;

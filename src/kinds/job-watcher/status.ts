@@ -21,7 +21,7 @@ export type Failures = WeakMap<KeptJob, OperatorError>;
 export interface PlanContext {
   /** Milliseconds since the epoch, by the clock that counts. */
   readonly now: number;
-  /** The API server's clock counts, since ours is too far off. */
+  /** Whether the API server's clock counts, since ours is too far off. */
   readonly isSkewed: boolean;
   /** Returns when the last of these deletions was done; `now` where there is none. */
   readonly finishedAt: (deleted: readonly DueJob[]) => number;
@@ -40,9 +40,9 @@ interface Done {
 /** A status, and whether it is to be written. */
 interface Output {
   readonly status: JobWatcherStatus;
-  /** False: the status is the one that is there. */
+  /** Whether the status differs from the one that is there. */
   readonly isNews: boolean;
-  /** When what is held back now may be written. @default - nothing is held back */
+  /** Time from which the held back status may be written. @default - nothing is held back */
   readonly dueAt?: number;
 }
 
@@ -67,7 +67,7 @@ export class Report {
   /** Findings of the plan. @default - the spec can't work, and nothing was looked at */
   pass: WatcherPass | undefined;
   private done: Done | undefined;
-  /** When a status was written last. */
+  /** Time at which a status was written last. */
   private writtenAt = -Infinity;
   /** A status that has all of `done`, and was to be written, and when. */
   private offer: { readonly status: JobWatcherStatus; readonly at: number } | undefined;
@@ -102,12 +102,12 @@ export class Report {
     return (this.done?.startedAt ?? last) + frequencySeconds * 1000;
   }
 
-  /** Reports whether its status has to be computed: what it is made of has changed, or it may be written now. */
+  /** Whether its status has to be computed: what it is made of has changed, or it may be written now. */
   get isNew(): boolean {
     return this.context.now >= (this.dueAt ?? Infinity) || !isSameList(this.inputs, this.inputsNow());
   }
 
-  /** Reports whether it has to be written, in its turn. What couldn't be written is tried with each plan. */
+  /** Whether it has to be written, in its turn. What couldn't be written is tried with each plan. */
   get isPending(): boolean {
     return this.isNew || this.result?.isNews === true;
   }

@@ -22,9 +22,9 @@ export interface Watcher extends Omit<
   readonly isPaused?: boolean;
   readonly ttlSeconds: Readonly<Partial<Record<Outcome, number>>>;
   readonly frequencySeconds: number;
-  /** Its patterns may name other namespaces, and count in its own alone. */
+  /** Whether its patterns count in its own namespace alone, though they may name others. */
   readonly isScopeLimited: boolean;
-  /** Where it acts, the admin's protected namespaces not left out. @default - in its own namespace alone */
+  /** Namespaces in which it acts, the admin's protected ones not left out. @default - its own namespace alone */
   readonly namespacePatterns?: readonly string[];
   /** @param found known answers for patterns on that name */
   coversJob(name: string, labels: Readonly<Record<string, string>>, found?: Map<string, boolean>): boolean;
@@ -170,13 +170,13 @@ function oldestFirst({ metadata: a }: LiveWatcher, { metadata: b }: LiveWatcher)
   );
 }
 
-/** Most instructions that one pattern may be compiled to. */
+/** Maximum number of instructions that a pattern is compiled to. */
 export const MAX_PATTERN_SIZE = 1500;
 
-/** The same of all patterns of one JobWatcher. */
+/** Maximum number of instructions for all patterns of a JobWatcher. */
 export const MAX_WATCHER_SIZE = 5000;
 
-/** The same of the different patterns of all JobWatchers in one namespace, which each of its Jobs may be searched for. */
+/** Maximum number of instructions for all patterns in a namespace, since each of its Jobs may be searched for them. */
 export const MAX_NAMESPACE_SIZE = 20_000;
 
 /** All patterns of a spec, each with its place. */

@@ -147,7 +147,7 @@ export function resolve(cr: StreamIngress, known: Upstreams): Resolution {
   return { status: 'False', reason: 'NoReadyEndpoints', message, ...open };
 }
 
-/** Within its own namespace a custom resource may lead to every Service, in another one where that permits it. */
+/** Reports whether a custom resource may lead to a Service: to all of its own namespace, to others where they permit it. */
 function isPermitted(
   { metadata: { namespace: own = '' }, spec: { upstream } }: StreamIngress,
   namespace: string,

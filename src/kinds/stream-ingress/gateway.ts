@@ -119,7 +119,7 @@ export function planGateway(
 interface ChildPlan {
   readonly apply: readonly ApplyStep[];
   readonly delete: readonly DeleteStep[];
-  /** The port is open, or is opened. */
+  /** Whether the port is open, or is opened. */
   readonly open: boolean;
   /** Error of the rendering, where nothing can be rendered. */
   readonly error?: OperatorError;

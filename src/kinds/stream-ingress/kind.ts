@@ -104,7 +104,7 @@ function renderTarget(
   return { manifests, findings };
 }
 
-/** Where a refusal has its cause, if not in `spec.listen`. */
+/** Paths of the causes of refusals, if not `spec.listen`. */
 const PATHS: Readonly<Record<string, readonly string[]>> = {
   NamespaceNotPermitted: ['metadata', 'namespace'],
   ClassNotFound: ['spec', 'className'],

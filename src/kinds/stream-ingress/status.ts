@@ -27,7 +27,7 @@ export interface Findings {
   readonly refusal?: Refusal;
   /** Absent where there is no target. */
   readonly resolution?: Omit<ConditionProps, 'type'>;
-  /** Where it isn't accepted, only while its port has yet to be closed. */
+  /** State of the port; of one that isn't accepted, only while the port has yet to be closed. */
   readonly programmed?: Programmed;
   /** @default - none */
   readonly addresses?: readonly string[];

@@ -231,7 +231,7 @@ type KeptPort = Pick<Wire<V1ServicePort>, 'name' | 'port'> & { readonly protocol
  */
 const ALLOW_FROM_ANNOTATION = `${GROUP}/allow-from`;
 
-/** Characters of the annotation, beyond which it permits none. */
+/** Maximum length of the annotation; beyond it, the annotation permits no namespace. */
 const MAX_ALLOW_FROM = 20_000;
 
 const keepUpstream = (readsAnnotation: boolean) =>
@@ -254,7 +254,7 @@ function serviceOf(
 export interface KeptTargetService extends KeptService {
   /** Open ports by `portKey`. */
   readonly open: Readonly<Record<string, OpenPort>>;
-  /** Something in it is ours. */
+  /** Whether something in it is ours. */
   readonly managed: boolean;
   /** Each an IP address or a host name, with what the load balancer says of single ports. */
   readonly addresses: readonly {
@@ -329,7 +329,7 @@ export function grantOf({ metadata, spec }: AnyObject): Grant | undefined {
 /** Projection of a ConfigMap in which a target's ports are listed. */
 export interface KeptConfigMap {
   readonly entries: Readonly<Record<string, KeptEntry>>;
-  /** Something in it is ours. */
+  /** Whether something in it is ours. */
   readonly managed: boolean;
 }
 
@@ -372,7 +372,7 @@ export function portId({ name = '', protocol = 'TCP' }: { name?: string; protoco
   return `${name}/${protocol}`;
 }
 
-/** Where a TCPRoute or UDPRoute leads: a Service as `namespace/service`, anything else with its kind before. */
+/** Backends of a TCPRoute or UDPRoute: a Service as `namespace/service`, anything else with its kind before. */
 export type KeptRoute = readonly string[];
 
 const keepRoute = keeping(({ metadata, spec }: AnyObject): KeptRoute => {

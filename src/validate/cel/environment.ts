@@ -29,7 +29,7 @@ export function typedList(items: readonly CelValue[], keys?: ItemKeys): CelList 
 /** CEL without the changes of Kubernetes. */
 const plain = celEnv();
 
-/** `==` of Kubernetes: as in CEL, but for lists of type `set` and `map`, in which the order means nothing. */
+/** Reports whether values are equal to Kubernetes: as in CEL, but the order of lists of type `set` and `map` is ignored. */
 function equals(a: CelValue, b: CelValue): boolean {
   if (isCelList(a) && isCelList(b)) return a.size === b.size && equalLists(a, b);
   if (!isCelMap(a) || !isCelMap(b)) return plain.funcs.find('_==_')?.call(0, undefined, [a, b]) === true;

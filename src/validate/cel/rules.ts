@@ -312,7 +312,7 @@ function judge(
   return { problem, isError: false };
 }
 
-/** Longest message that the API server takes of a `messageExpression`. */
+/** Maximum length of a message that the API server takes of a `messageExpression`. */
 const MAX_MESSAGE_BYTES = 5 * 1024;
 
 function withValue(value: unknown, message: string): string {
