@@ -20,23 +20,24 @@ import type { InstalledOperator } from '../install/installed.js';
 import { DEFAULT_NAMESPACE, INSTALL_NAME, kindName } from '../install/names.js';
 import { CliError } from './exit.js';
 
-/** The plain data of a kind that a tree needs: another process may have loaded the kind. */
-export type SeenKind = Pick<Kind, 'name' | 'type' | 'crd'>;
+/** Plain data of a kind: another process may have loaded the kind. */
+export type KindData = Pick<Kind, 'name' | 'type' | 'crd'>;
 
+/** Lists the objects of a scope; of Secrets, the metadata alone. @throws ApiError */
 export type List = (scope: Scope) => Promise<readonly AnyObject[]>;
 
 export interface OperatorStatus {
   readonly namespace: string;
   readonly available: number;
   readonly replicas: number;
-  /** The holder of the lease. @default - there is none, or the lease may not be read */
+  /** Holder of the lease. @default - there is none, or the lease may not be read */
   readonly leader?: string;
   /** Options by which it leaves things undone, as in `--observe-only`. @default - none */
   readonly restraints?: readonly string[];
 }
 
 interface KindInNamespace {
-  readonly kind: SeenKind;
+  readonly kind: KindData;
   readonly namespace?: string | undefined;
 }
 

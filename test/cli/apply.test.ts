@@ -237,7 +237,8 @@ describe('without an operator, a custom resource is', () => {
         return anObject(EVENT, `${name}-${reason}`, {}, { type, reason, regarding: { kind, name, uid } });
       }),
     );
-    const template = { spec: { selector: { matchLabels: { 'kosmos.io/appservice': 'web' } } } };
+    const selector = { matchLabels: { 'kosmos.io/appservice': 'web' } };
+    const template = { spec: { selector, template: {} } };
     const server = serverOf({ ...deployment(0), ...template }, ...pods, ...events);
     const { outcome } = await waited(server, 70_000, undefined, 300_000);
     if (expected) expect(outcome()).toMatch(expected);

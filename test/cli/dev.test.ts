@@ -9,7 +9,7 @@ import { IGNORED } from '../../src/cli/dev/session.js';
 import { loadStand } from '../../src/cli/dev/stand.js';
 import type { StandModule } from '../../src/cli/dev/stand.js';
 import { terminalView } from '../../src/cli/dev/view.js';
-import type { SeenKind } from '../../src/cli/operators.js';
+import type { KindData } from '../../src/cli/operators.js';
 import type { EventStatus, ResourceStatus, StatusDocument, Verdict } from '../../src/cli/tree/model.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { Api } from '../../src/client/api.js';
@@ -151,7 +151,7 @@ describe('the follower', () => {
   });
   const look = (): void => {
     void followKinds({
-      ...{ api: new Api(server), clock, signal: stopping.signal, kinds: () => kinds as SeenKind[] },
+      ...{ api: new Api(server), clock, signal: stopping.signal, kinds: () => kinds as KindData[] },
       onDocument: (document, all) => {
         documents.push(document);
         changes.push(...all);

@@ -139,10 +139,10 @@ describe('all of every kind', () => {
       expect(stdout).toMatch(/^StreamIngress \S+\/db /m);
       expect(stdout).toMatch(/^ +Accepted: True$/m);
       expect(stdout).toMatch(/^ +Programmed: (True|False)/m);
-      expect(stdout).toMatch(/^ +target: own$/m);
+      expect(stdout).toMatch(/^ +Class: own$/m);
       expect(stdout).toMatch(/^JobWatcher \S+\/old +\d+[sm] {2}Ready Watching/m);
-      expect(stdout).toMatch(/^ +last run: 20\S+: 0 deleted/m);
-      expect(stdout).toMatch(/^ +next deletion: 20/m);
+      expect(stdout).toMatch(/^ +Deleted: 0$/m);
+      expect(stdout).toMatch(/^ +Next: 20/m);
       expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
     });
   });

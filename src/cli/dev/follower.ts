@@ -7,7 +7,7 @@ import type { Clock } from '../../client/clock.js';
 import { showValue } from '../../validate/problem.js';
 import { fieldChanges, redactedPair } from '../diff/fields.js';
 import { collect, follow } from '../tree/model.js';
-import type { SeenKind } from '../operators.js';
+import type { KindData } from '../operators.js';
 import type { StatusDocument } from '../tree/model.js';
 
 export interface Change {
@@ -21,7 +21,7 @@ interface FollowerProps {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** The kinds to look at now. */
-  readonly kinds: () => readonly SeenKind[];
+  readonly kinds: () => readonly KindData[];
   /** Called with each look, and the changes since the previous one, which explain the status. */
   readonly onDocument: (document: StatusDocument, changes: readonly Change[]) => void;
   /** Called with each look. @param lines why it failed; none where it succeeded */

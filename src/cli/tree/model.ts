@@ -1,9 +1,13 @@
+import type { V1Pod } from '@kubernetes/client-node';
 import type { Phase } from '../../contract/conditions.js';
+import type { CustomResourceDefinition } from '../../contract/crd.js';
+import { messageOf } from '../../contract/error.js';
 import { ROTATED, secretType } from '../../contract/generated.js';
 import type { OwnedKind } from '../../contract/kind.js';
 import { selectorLabels } from '../../contract/names.js';
-import { controllerOf, isMap, keyOf, refOf } from '../../contract/object.js';
+import { byName, compare, controllerOf, describeRef, isMap, refOf } from '../../contract/object.js';
 import type { AnyObject, ObjectRef } from '../../contract/object.js';
+import type { Wire } from '../../author/kubernetes-types.js';
 import type { ChildType } from '../../author/owned-children.js';
 import { withKeptStatus } from '../../contract/projections.js';
 import { childReadiness, statusOf } from '../../author/readiness.js';
@@ -14,15 +18,13 @@ import type { Api, Scope } from '../../client/api.js';
 import { sleep } from '../../client/clock.js';
 import type { Clock } from '../../client/clock.js';
 import { podTrouble } from '../../author/pods.js';
-import type { JobWatcherStatus } from '../../kinds/job-watcher/spec.js';
-import type { StreamIngressStatus } from '../../kinds/stream-ingress/spec.js';
 import { notInstalled } from '../cluster.js';
 import { operatorsFor } from '../operators.js';
-import type { List, OperatorStatus, SeenKind } from '../operators.js';
+import type { KindData, List, OperatorStatus } from '../operators.js';
 
 /** Custom resources with their children, pods and events; as JSON, it is printed as it is. */
 export interface StatusDocument {
-  /** The operators of the cluster. @default - they may not be read, or weren't asked for */
+  /** Operators of the cluster. @default - they may not be read, or weren't asked for */
   readonly operators?: readonly OperatorStatus[];
   readonly notes: readonly string[];
   readonly resources: readonly ResourceStatus[];
@@ -43,8 +45,6 @@ export interface ResourceStatus extends ObjectStatus {
   readonly children: readonly ChildStatus[];
   /** Types of children that couldn't be listed, so that some may be missing. @default - none */
   readonly unseen?: readonly { readonly plural: string; readonly forbidden: boolean }[];
-  /** Required types of children that the API server doesn't serve, as in `deployments of apps/v9`. @default - none */
-  readonly notServed?: readonly string[];
   /** The last events of the resource, its children and their pods: warnings first, then its own, then the rest. */
   readonly events: readonly EventStatus[];
   readonly notes: readonly string[];
@@ -53,22 +53,19 @@ export interface ResourceStatus extends ObjectStatus {
 export interface Verdict {
   /** `Unknown`: no controller has reported yet. */
   readonly word: 'Ready' | 'Reconciling' | 'Stalled' | 'Unknown';
+  /** Reason of the condition, `NotSeen`, or `ByChildren` where it follows from the children, since no operator is responsible. */
   readonly reason: string;
   readonly message: string;
   /** When the condition changed; RFC 3339. @default - unknown */
   readonly since?: string;
-  /** The conditions are of the present generation. */
+  /** Whether the conditions are of the present generation. */
   readonly current: boolean;
-  /** The verdict follows from the children alone, since no operator is responsible. @default false */
-  readonly byChildren?: boolean;
 }
 
+/** Condition beside those of the verdict, or a printer column. */
 interface Fact {
-  /** Text such as `Programmed` or `last run`. */
   readonly name: string;
   readonly text: string;
-  /** @default - it is neither good nor bad */
-  readonly good?: boolean;
 }
 
 export interface ChildStatus extends ObjectStatus {
@@ -85,11 +82,11 @@ export interface PodStatus extends ObjectStatus {
   readonly restarts: number;
   /** @default - it isn't scheduled */
   readonly node?: string;
-  /** The phase, as `Running`, or the reason of a container that is stuck. */
+  /** Phase, as `Running`, or the reason of a container that is stuck. */
   readonly state: string;
   /** Reason why it is stuck. @default - it isn't */
   readonly message?: string;
-  /** An autoscaler has announced a node for it. @default false */
+  /** Whether an autoscaler has announced a node for it. @default false */
   readonly nodeAnnounced?: boolean;
 }
 
@@ -138,12 +135,12 @@ export function verdictByChildren(
   const { verdict, children, unseen = [] } = resource;
   if (verdict.word !== 'Unknown' || children.length === 0 || unseen.length > 0) return undefined;
   return {
-    ...{ word: wordByChildren(resource), reason: 'ByChildren', current: true, byChildren: true },
+    ...{ word: wordByChildren(resource), reason: 'ByChildren', current: true },
     message: 'Drift is not corrected: no operator is responsible for it',
   };
 }
 
-/** Children that can't be seen may be in any state; a right that is missing doesn't come by waiting. */
+/** Returns the verdict by the children. Unseen ones may be in any state; a right that is missing doesn't come by waiting. */
 export function wordByChildren({
   children,
   unseen = [],
@@ -155,103 +152,80 @@ export function wordByChildren({
 }
 
 /** Conditions of the verdict, and those of a Deployment. */
-const KNOWN: ReadonlySet<string> = new Set([...WORDS, ...['Available', 'Progressing', 'ReplicaFailure']]);
+const KNOWN: ReadonlySet<string> = new Set([...WORDS, 'Available', 'Progressing', 'ReplicaFailure']);
 
-/** Conditions that are bad where they are True, and left out otherwise. */
-const WARNINGS: ReadonlySet<string> = new Set([
-  'ScopeLimited',
-  'Overlapping',
-  'ClockSkewed',
-  'Paused',
-  'Drifted',
-  'Waiting',
+/** Conditions that are shown where they are True, with their reason, and left out otherwise. */
+const NEWS: ReadonlySet<string> = new Set([
+  ...['ScopeLimited', 'Overlapping', 'ClockSkewed', 'Paused', 'Drifted', 'Waiting'],
+  ROTATED,
 ]);
 
-/** Facts of kinds that have no children of their own, by group and kind. */
-const FACTS: ReadonlyMap<string, (cr: AnyObject) => Readonly<Record<string, string | undefined>>> = new Map([
-  [groupKind({ apiVersion: 'batch.my.github.com/v1', kind: 'JobWatcher' }), jobWatcherFacts],
-  [groupKind({ apiVersion: 'nginx-stream.jeffthecoder.xyz/v1beta1', kind: 'StreamIngress' }), streamFacts],
-]);
-
-/** Returns the facts of a status beside the verdict: other conditions, and what a kind reports in fields of its own. */
-export function factsOf(cr: AnyObject): Fact[] {
+/**
+ * Returns the facts of a status beside the verdict.
+ * @param crd of a kind without children, whose printer columns are shown in their place
+ */
+export function factsOf(cr: AnyObject, crd?: CustomResourceDefinition): Fact[] {
   const conditions = statusOf(cr).conditions.flatMap(({ type = '', status = 'Unknown', reason, message }) => {
-    const isWarning = WARNINGS.has(type);
-    if (KNOWN.has(type) || (isWarning && status !== 'True')) return [];
-    const good = (status === 'True') !== isWarning;
-    const why = good && type !== ROTATED ? '' : ` (${[reason, message].filter(Boolean).join(': ')})`;
-    return [{ name: type, text: `${status}${why}`, ...(status !== 'Unknown' && { good }) }];
+    const isNews = NEWS.has(type);
+    if (KNOWN.has(type) || (isNews && status !== 'True')) return [];
+    const why = status === 'True' && !isNews ? '' : ` (${[reason, message].filter(Boolean).join(': ')})`;
+    return [{ name: type, text: `${status}${why}` }];
   });
-  const own = Object.entries(FACTS.get(groupKind(cr))?.(cr) ?? {});
-  return [...conditions, ...own.flatMap(([name, text]) => (text ? [{ name, text }] : []))];
+  const version = crd?.spec.versions.find(({ name }) => cr.apiVersion.endsWith(`/${name}`));
+  const columns = (version?.additionalPrinterColumns ?? []).flatMap(({ name, jsonPath }) => {
+    const text = statusValues(cr, jsonPath).join(', ');
+    return text === '' ? [] : [{ name, text }];
+  });
+  return [...conditions, ...columns];
 }
 
-function streamFacts({ status }: AnyObject): Readonly<Record<string, string | undefined>> {
-  const { target, upstream, addresses = [] } = (status ?? {}) as StreamIngressStatus;
-  return { target, upstream, addresses: addresses.join(', ') };
-}
-
-function jobWatcherFacts({ status }: AnyObject): Readonly<Record<string, string | undefined>> {
-  const { lastRun: run, lastFinished = '', nextDeletion } = (status ?? {}) as JobWatcherStatus;
-  const skipped = Object.entries(run?.skipped ?? {}).map(([reason, count]) => `${reason} ${count}`);
-  return {
-    'last run':
-      run &&
-      `${lastFinished}: ${run.deleted} deleted, ${run.failed} failed, of ${run.matched} matched and ` +
-        `${run.finished} finished`,
-    skipped: skipped.join(', '),
-    'next deletion': nextDeletion,
-  };
+/** Returns the values of a printer column that is a field of the status, or a list there; none of a condition's. */
+function statusValues(cr: AnyObject, jsonPath: string): unknown[] {
+  if (!/^\.status(\.\w+)+(\[\*\])?$/.test(jsonPath)) return [];
+  const names = jsonPath.replace('[*]', '').split('.').slice(1);
+  return names.reduce<unknown[]>(
+    (values, name) => values.flatMap((value) => (isMap(value) ? (value[name] ?? []) : [])),
+    [cr],
+  );
 }
 
 /** Returns the state of a child, with those of the pods that it has made. */
 function childStatus(
   child: AnyObject,
   pods: readonly AnyObject[],
-  announced: ReadonlySet<string | undefined>,
+  hasNode: ReadonlySet<unknown>,
 ): ChildStatus {
   const { phase, message } = childReadiness(child);
   const own = pods
     .filter((pod) => pod.metadata.namespace === child.metadata.namespace && isPodOf(child, pod))
-    .map((pod) => ({
-      ...podStatus(pod),
-      ...(announced.has(pod.metadata.uid) && { nodeAnnounced: true }),
-    }));
-  return { ...objectStatus(child), phase, message, pods: own.sort((a, b) => (a.name < b.name ? -1 : 1)) };
+    .map((pod) => ({ ...podStatus(pod), ...(hasNode.has(pod.metadata.uid) && { nodeAnnounced: true }) }));
+  return { ...objectStatus(child), phase, message, pods: own.sort((a, b) => compare(a.name, b.name)) };
 }
 
 /** Reports whether a workload has made a pod, itself or through a ReplicaSet, whose name is made of its own. */
 export function isPodOf(workload: AnyObject, pod: AnyObject): boolean {
   const controller = controllerOf(pod);
-  if (controller?.uid === workload.metadata.uid) return controller !== undefined;
-  if (workload.kind !== 'Deployment' || controller?.kind !== 'ReplicaSet') return false;
+  if (!controller || controller.uid === workload.metadata.uid) return controller !== undefined;
+  if (workload.kind !== 'Deployment' || controller.kind !== 'ReplicaSet') return false;
   const hash = pod.metadata.labels?.['pod-template-hash'] ?? '';
   return controller.name === `${workload.metadata.name}-${hash}`;
 }
 
-type PodObjectStatus = Partial<Record<'phase' | 'reason' | 'message', string>> & {
-  readonly conditions?: readonly { readonly type: string; readonly status: string }[];
-  readonly containerStatuses?: readonly { readonly ready?: boolean; readonly restartCount?: number }[];
-};
+type Pod = Pick<Wire<V1Pod>, 'spec' | 'status'> & AnyObject;
 
-function podStatus(pod: AnyObject): PodStatus {
-  const status = (pod.status ?? {}) as PodObjectStatus;
-  const { containers = [], nodeName: node } = (pod.spec ?? {}) as {
-    readonly containers?: readonly unknown[];
-    readonly nodeName?: string;
-  };
+function podStatus(pod: Pod): PodStatus {
+  const { spec: { containers = [], nodeName: node } = {}, status = {} } = pod;
+  const { containerStatuses: known = [], conditions = [], phase = 'Pending', reason = phase } = status;
   const trouble = podTrouble(pod);
-  const known = status.containerStatuses ?? [];
-  const message = trouble?.message ?? (status.phase === 'Failed' ? status.message : undefined);
-  const state = trouble?.reason ?? status.reason ?? status.phase ?? 'Pending';
+  const message = trouble?.message ?? (phase === 'Failed' ? status.message : undefined);
   return {
     ...objectStatus(pod),
-    ready: status.conditions?.some((each) => each.type === 'Ready' && each.status === 'True') ?? false,
+    ready: conditions.some((each) => each.type === 'Ready' && each.status === 'True'),
     readyContainers: known.filter(({ ready }) => ready).length,
     containers: Math.max(containers.length, known.length),
-    restarts: known.reduce((sum, { restartCount = 0 }) => sum + restartCount, 0),
+    restarts: known.reduce((sum, { restartCount }) => sum + restartCount, 0),
     ...(node !== undefined && { node }),
-    state: pod.metadata.deletionTimestamp ? 'Terminating' : state,
+    state: pod.metadata.deletionTimestamp ? 'Terminating' : (trouble?.reason ?? reason),
     ...(message !== undefined && { message }),
   };
 }
@@ -268,7 +242,7 @@ export function podSelector(child: AnyObject, own: string): string | undefined {
   const { selector } = (child.spec ?? {}) as { selector?: { matchLabels?: Record<string, string> } };
   const labels = Object.entries(selector?.matchLabels ?? {});
   if (labels.some(([name]) => name === own.split('=')[0])) return own;
-  return labels.length === 0 ? undefined : labels.map(([name, value]) => `${name}=${value}`).join();
+  return labels.map(([name, value]) => `${name}=${value}`).join() || undefined;
 }
 
 interface Event extends AnyObject {
@@ -288,33 +262,35 @@ const ANNOUNCED: ReadonlySet<string> = new Set(['TriggeredScaleUp', 'Nominated']
 const MAX_EVENTS = 5;
 
 /**
- * Returns the last events of some objects: warnings first, then those of the custom resource, then the rest; of each the
- * latest first.
- * @param uid of the custom resource
- * @param regards reports whether an event is of one of the objects
+ * Returns the last events of a custom resource, its children, their ReplicaSets and pods: warnings first, then its own, then
+ * the rest; of each the latest first.
  */
 export function lastEvents(
-  events: readonly AnyObject[],
   uid: string | undefined,
-  regards: (regarding: NonNullable<Event['regarding']>) => boolean,
+  children: readonly ChildStatus[],
+  events: readonly Event[],
 ): EventStatus[] {
+  const uids = new Set([uid, ...children.flatMap((child) => [child, ...child.pods]).map((each) => each.uid)]);
+  const deployments = children.filter(({ kind }) => kind === 'Deployment');
+  const isOfTree = ({ regarding }: Event): boolean => {
+    if (regarding?.uid !== undefined && uids.has(regarding.uid)) return true;
+    const [, deployment] = /^(.+)-[a-z0-9]+$/.exec(regarding?.name ?? '') ?? [];
+    return regarding?.kind === 'ReplicaSet' && deployments.some(({ name }) => name === deployment);
+  };
   const rank = ({ type, regarding }: Event): number =>
     type === 'Warning' ? 0 : regarding?.uid === uid ? 1 : 2;
-  return (events as readonly Event[])
-    .filter(({ regarding }) => regarding !== undefined && regards(regarding))
+  const at = ({ series, deprecatedLastTimestamp, eventTime, metadata }: Event): string =>
+    series?.lastObservedTime ?? deprecatedLastTimestamp ?? eventTime ?? metadata.creationTimestamp ?? '';
+  return events
+    .filter(isOfTree)
+    .sort((a, b) => rank(a) - rank(b) || Date.parse(at(b)) - Date.parse(at(a)))
+    .slice(0, MAX_EVENTS)
     .map((event) => {
       const { type = 'Normal', reason = '', note = '', regarding, series, deprecatedCount = 1 } = event;
-      const last = series?.lastObservedTime ?? event.deprecatedLastTimestamp ?? event.eventTime;
       const { kind = '', name = '' } = regarding ?? {};
-      const status: EventStatus = {
-        ...{ type, reason, note, count: series?.count ?? deprecatedCount },
-        ...{ at: last ?? event.metadata.creationTimestamp ?? '', regarding: { kind, name } },
-      };
-      return { rank: rank(event), status };
-    })
-    .sort((a, b) => a.rank - b.rank || Date.parse(b.status.at) - Date.parse(a.status.at))
-    .slice(0, MAX_EVENTS)
-    .map(({ status }) => status);
+      const count = series?.count ?? deprecatedCount;
+      return { type, reason, note, count, at: at(event), regarding: { kind, name } };
+    });
 }
 
 /** Returns the types of what a kind makes, or has made, as plain data; the kind may be of another copy of this package. */
@@ -326,7 +302,7 @@ export function childTypes(kind: object): ChildType[] {
 }
 
 export interface Target {
-  readonly kind: SeenKind;
+  readonly kind: KindData;
   readonly name?: string;
 }
 
@@ -335,7 +311,7 @@ interface TreeScope {
   readonly namespace?: string | undefined;
   /** Label selector of the custom resources. @default - all */
   readonly selector?: string | undefined;
-  /** Looks for the operators that are responsible, too. @default true */
+  /** Whether the operators that are responsible are looked up, too. @default true */
   readonly operators?: boolean;
 }
 
@@ -363,8 +339,9 @@ export async function look(scope: TreeScope, list: List): Promise<StatusDocument
   });
 }
 
+/** Interval between looks. */
 const POLL_MILLISECONDS = 1_000;
-/** Share of the time that may be spent on looks, so that large clusters are asked less often. */
+/** Maximum share of the time that is spent on looks, so that large clusters are asked less often. */
 const BUSY_SHARE = 0.2;
 
 interface FollowProps {
@@ -383,14 +360,8 @@ interface FollowProps {
  * right to watch.
  * @throws what `look` throws the first time, unless there is `onFailed`
  */
-export async function follow({
-  api,
-  clock,
-  signal,
-  onDocument,
-  onFailed,
-  ...props
-}: FollowProps): Promise<void> {
+export async function follow(props: FollowProps): Promise<void> {
+  const { api, clock, signal, onDocument, onFailed } = props;
   const isOver = (): boolean => signal.aborted;
   for (let isFirst = true; !isOver(); isFirst = false) {
     const began = clock.monotonic();
@@ -416,22 +387,19 @@ export async function follow({
  */
 export async function collect(scope: TreeScope, list: List, now: Date): Promise<StatusDocument> {
   const found: { readonly target: Target; readonly crs: readonly AnyObject[] }[] = [];
-  const refused: Missed[] = [];
+  const failures: ListFailure[] = [];
   for (const target of scope.targets) {
     const { type } = target.kind;
     const namespace = type.namespaced ? scope.namespace : undefined;
-    try {
-      const crs = await list(scopeOf({ type, namespace, name: target.name, selector: scope.selector }));
-      found.push({ target, crs: [...crs].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)) });
-    } catch (error) {
-      refused.push(missed(type, error));
-    }
+    const where = scopeOf({ type, namespace, name: target.name, selector: scope.selector });
+    const crs = await list(where).catch(noting(type, failures));
+    if (crs) found.push({ target, crs: byName(crs) });
   }
-  const unreadable = refused.filter(({ error }) => !error.kindNotServed);
+  const missing = failures.filter(({ error }) => error.kindNotServed);
+  const unreadable = failures.filter(({ error }) => !error.kindNotServed);
   // A missing right is worth more to the reader than a kind that isn't installed.
-  const [worst] = [...unreadable, ...refused];
+  const [worst] = [...unreadable, ...missing];
   if (found.length === 0 && worst) throw worst.error;
-  const missing = refused.filter(({ error }) => error.kindNotServed);
   const resources = await Promise.all(
     found.flatMap(({ target, crs }) => crs.map((cr) => resourceStatus(cr, target, scope, list))),
   );
@@ -452,7 +420,7 @@ export async function collect(scope: TreeScope, list: List, now: Date): Promise<
   };
   return {
     ...(operators && { operators }),
-    notes: [...missedNotes(unreadable), ...notes],
+    notes: [...failureNotes(unreadable), ...notes],
     resources: resources.map(byChildren),
     ...(missing.length > 0 && { notInstalled: missing.map(({ type }) => type.kind) }),
     ...(unreadable.length > 0 && { unreadable: unreadable.map(({ type }) => type.kind) }),
@@ -471,83 +439,72 @@ const eventType = resourceType({ apiVersion: 'events.k8s.io/v1', kind: 'Event' }
 async function resourceStatus(
   cr: AnyObject,
   { kind, name }: Target,
-  { namespace: ofScope }: TreeScope,
+  scope: TreeScope,
   list: List,
 ): Promise<ResourceStatus> {
   const { uid, namespace } = cr.metadata;
-  const all: Missed[] = [];
+  const failures: ListFailure[] = [];
   const listed = async (type: ResourceType, selector?: string, own = namespace) => {
-    const where = name === undefined && namespace !== undefined ? ofScope : own;
-    return list(scopeOf({ type, namespace: where, selector })).catch((error: unknown) => {
-      all.push(missed(type, error));
-      return [];
-    });
+    const where = name === undefined && namespace !== undefined ? scope.namespace : own;
+    const objects = await list(scopeOf({ type, namespace: where, selector })).catch(noting(type, failures));
+    return objects ?? [];
   };
   const [[label, value] = ['', '']] = Object.entries(selectorLabels(kind.type, name ?? ''));
   const own = name === undefined ? label : `${label}=${value}`;
   const types = childTypes(kind);
-  const candidates = await Promise.all(types.map((type) => listed(type, own)));
-  const objects = candidates
-    .flatMap((found, index) => found.map((each) => asJudged(each, types[index])))
-    .filter((object) => controllerOf(object)?.uid === uid);
+  const faults: string[] = [];
+  const candidates = await Promise.all(
+    types.map(async (type) =>
+      (await listed(type, own))
+        .filter((object) => controllerOf(object)?.uid === uid)
+        .map((object) => asJudged(object, type, faults)),
+    ),
+  );
+  const objects = candidates.flat();
   const selectors = new Set(objects.flatMap((child) => podSelector(child, own) ?? []));
   const podLists = await Promise.all([...selectors].map((selector) => listed(podType, selector)));
   // Events on objects without a namespace are in `default`.
   const places = new Set([cr, ...objects].map(({ metadata }) => metadata.namespace ?? 'default'));
   // The label of the custom resource and the selector of a Job find the same ones.
-  const found = new Map(podLists.flat().map((pod) => [pod.metadata.uid, pod])).values();
-  const pods = [...found].filter((pod) => places.has(pod.metadata.namespace ?? ''));
+  const pods = [...new Map(podLists.flat().map((pod) => [pod.metadata.uid, pod])).values()];
   const eventLists = await Promise.all([...places].map((place) => listed(eventType, undefined, place)));
-  const allEvents: readonly Event[] = eventLists.flat();
-  const announcing = allEvents.filter(({ reason = '' }) => ANNOUNCED.has(reason));
+  const events: readonly Event[] = eventLists.flat();
+  const announcing = events.filter(({ reason = '' }) => ANNOUNCED.has(reason));
   const announced = new Set(announcing.map(({ regarding }) => regarding?.uid));
   const children = objects.map((child) => childStatus(child, pods, announced));
-  const events = eventsOf(uid, children, allEvents);
 
-  const optional = new Map<ResourceType, boolean>(types.map((type) => [type, type.optional ?? false]));
-  const isUnserved = ({ type, error }: Missed): boolean => optional.has(type) && error.kindNotServed;
-  const notServed = all
-    .filter((each) => isUnserved(each) && !optional.get(each.type))
-    .map(({ type }) => `${type.plural} of ${type.apiVersion}`)
-    .sort();
-  const others = all.filter((each) => !isUnserved(each));
-  const unseen = others.filter(({ type }) => optional.has(type));
+  const isAbsent = ({ type, error }: ListFailure & { readonly type: ChildType }): boolean =>
+    error.kindNotServed && type.optional === true;
+  const missed = failures.filter((each) => !isAbsent(each));
+  const unseen = missed
+    .filter(({ type }) => types.includes(type))
+    .map(({ type, error }) => ({ plural: type.plural, forbidden: error.code === 403 }));
   return {
     ...objectStatus(cr),
-    ...{ verdict: verdictOf(cr), facts: factsOf(cr), children },
-    ...(unseen.length > 0 && {
-      unseen: unseen.map(({ type, error }) => ({ plural: type.plural, forbidden: error.code === 403 })),
-    }),
-    ...(notServed.length > 0 && { notServed }),
-    events,
-    notes: [
-      ...(notServed.length > 0 ? [`Not served by the API server: ${notServed.join(', ')}`] : []),
-      ...missedNotes(others),
-    ],
+    verdict: verdictOf(cr),
+    facts: factsOf(cr, types.length === 0 ? kind.crd : undefined),
+    children,
+    ...(unseen.length > 0 && { unseen }),
+    events: lastEvents(uid, children, events),
+    notes: [...faults, ...failureNotes(missed)],
   };
 }
 
-/** Returns a child as the operator judges it; of what is listed, as the metadata of a Secret, `keep` may lack what it reads. */
-function asJudged(child: AnyObject, type?: ChildType): AnyObject {
+/**
+ * Returns a child with the status that its kind makes of it.
+ * @param faults takes what `keep` throws; of the metadata of a Secret, which is all that is listed, it may miss the rest
+ */
+function asJudged(child: AnyObject, type: ChildType, faults: string[]): AnyObject {
   try {
-    return withKeptStatus(child, type?.keep?.(child));
-  } catch {
+    return withKeptStatus(child, type.keep?.(child));
+  } catch (error) {
+    const name = describeRef(refOf(child));
+    if (groupKind(child) !== 'Secret')
+      faults.push(
+        `${name} is judged by its own status, since "keep" of its kind throws: ${messageOf(error)}`,
+      );
     return child;
   }
-}
-
-function eventsOf(
-  uid: string | undefined,
-  children: readonly ChildStatus[],
-  events: readonly AnyObject[],
-): EventStatus[] {
-  const uids = new Set([uid, ...children.flatMap((child) => [child, ...child.pods]).map((each) => each.uid)]);
-  const deployments = children.filter(({ kind }) => kind === 'Deployment');
-  return lastEvents(events, uid, (regarding) => {
-    if (regarding.uid !== undefined && uids.has(regarding.uid)) return true;
-    const [, deployment] = /^(.+)-[a-z0-9]+$/.exec(regarding.name ?? '') ?? [];
-    return regarding.kind === 'ReplicaSet' && deployments.some((each) => each.name === deployment);
-  });
 }
 
 export function scopeOf(scope: { readonly [Name in keyof Scope]: Scope[Name] | undefined }): Scope {
@@ -556,24 +513,30 @@ export function scopeOf(scope: { readonly [Name in keyof Scope]: Scope[Name] | u
   ) as unknown as Scope;
 }
 
-interface Missed {
+interface ListFailure {
   readonly type: ResourceType;
   readonly error: ApiError;
 }
 
-/** @throws the error where it isn't an answer of the API server */
-function missed(type: ResourceType, error: unknown): Missed {
-  if (error instanceof ApiError) return { type, error };
-  throw error;
+/** Returns a handler that adds answers of the API server to failures, and throws any other error. */
+function noting(type: ResourceType, failures: ListFailure[]): (error: unknown) => undefined {
+  return (error) => {
+    if (!(error instanceof ApiError)) throw error;
+    failures.push({ type, error });
+  };
 }
 
-/** Returns sentences on what couldn't be read, one for all types whose right is missing. */
-function missedNotes(all: readonly Missed[]): string[] {
-  const forbidden = all.filter(({ error }) => error.code === 403).map(({ type }) => type.plural);
-  const plurals = [...new Set(forbidden)].sort().join(', ');
-  const others = all.filter(({ error }) => error.code !== 403);
+/** Returns sentences on what couldn't be read: one for all types whose right is missing, one for those that aren't served. */
+function failureNotes(failures: readonly ListFailure[]): string[] {
+  const groups = Map.groupBy(failures, ({ error }) =>
+    error.code === 403 ? 'forbidden' : error.kindNotServed ? 'unserved' : 'other',
+  );
+  const forbidden = groups.get('forbidden')?.map(({ type }) => type.plural);
+  const unserved = groups.get('unserved')?.map(({ type }) => `${type.plural} of ${type.apiVersion}`);
+  const list = (names: readonly string[]): string => [...new Set(names)].sort().join(', ');
   return [
-    ...(plurals === '' ? [] : [`Not shown, since the right to list them is missing: ${plurals}`]),
-    ...new Set(others.map(({ error }) => `Not seen: ${error.message}`)),
+    ...(unserved ? [`Not served by the API server: ${list(unserved)}`] : []),
+    ...(forbidden ? [`Not shown, since the right to list them is missing: ${list(forbidden)}`] : []),
+    ...new Set(groups.get('other')?.map(({ error }) => `Not seen: ${error.message}`)),
   ];
 }

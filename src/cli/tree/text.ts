@@ -31,48 +31,46 @@ export function textOf(
   const painted = (color: Color | undefined, lines: readonly string[]): readonly string[] =>
     color === undefined ? lines : lines.map((line) => paint(color, line));
   const trees = resources.map((resource) => rowsOf(resourceNode(resource, now, isWide)));
-  const first = nameWidth(trees.flat(), now, width);
-  const parts = resources.map((resource, index) => [
+  const first = nameWidth(trees.flat(), width);
+  const parts = resources.map(({ events, notes: own }, index) => [
     ...(trees[index] ?? []).flatMap((row) => painted(row.color, rowLines(row, now, first, width))),
-    ...(resource.events.length > 0 ? [paint('dim', '  Events')] : []),
-    ...resource.events.flatMap((event) =>
+    ...(events.length > 0 ? [paint('dim', '  Events')] : []),
+    ...events.flatMap((event) =>
       painted(event.type === 'Warning' ? 'yellow' : undefined, eventLines(event, now, width)),
     ),
-    ...resource.notes.flatMap((note) =>
-      painted(
-        'yellow',
-        hanging(note, width - 2).map((line) => `  ${line}`),
-      ),
+    ...painted(
+      'yellow',
+      own.flatMap((note) => hanging(note, width - 2)).map((line) => `  ${line}`),
     ),
   ]);
-  const states = operatorLines(operators).flatMap(([, line]) => hanging(line, width));
   const all = [
     ...parts,
     ...(resources.length === 0 && none !== undefined ? [wrap(none, width)] : []),
-    ...(states.length > 0 ? [states] : []),
+    operatorLines(operators).flatMap(([, line]) => hanging(line, width)),
     ...notes.map((note) => painted('yellow', wrap(note, width))),
   ];
-  return all.map((lines) => `${lines.join('\n')}\n`).join('\n');
+  const shown = all.filter((lines) => lines.length > 0);
+  return shown.map((lines) => `${lines.join('\n')}\n`).join('\n');
 }
 
 /**
  * Returns the sentence for a document without custom resources.
- * @param where the namespace; undefined for all
+ * @param where namespace; undefined for all
  */
 export function noneOf(
   { notInstalled = [] }: Pick<StatusDocument, 'notInstalled'>,
   kinds: readonly Kind[],
   where: string | undefined,
 ): string {
-  const joined = (names: readonly string[], last: 'and' | 'nor'): string =>
-    [names.slice(0, -1).join(', '), ...names.slice(-1)].filter(Boolean).join(` ${last} `);
+  const list = (names: readonly string[], type: 'conjunction' | 'disjunction'): string =>
+    new Intl.ListFormat('en-GB', { type }).format(names);
   const names = kinds.map(({ type }) => type.kind).filter((name) => !notInstalled.includes(name));
-  const none = `There is no ${joined(names, 'nor')} ${where === undefined ? 'anywhere' : `in ${where}`}`;
+  const none = `There is no ${list(names, 'disjunction')} ${where === undefined ? 'anywhere' : `in ${where}`}`;
   if (notInstalled.length === 0) return none;
-  return `${none}; ${joined(notInstalled, 'and')} ${notInstalled.length === 1 ? "isn't" : "aren't"} installed`;
+  return `${none}; ${list(notInstalled, 'conjunction')} ${notInstalled.length === 1 ? "isn't" : "aren't"} installed`;
 }
 
-/** An object of the tree: name, age and state in three columns, with sentences below. */
+/** Object of the tree: name, age and state in three columns, with sentences below. */
 interface Node {
   readonly name: string;
   readonly created?: string | undefined;
@@ -112,14 +110,11 @@ function resourceNode(resource: ResourceStatus, now: Date, isWide: boolean): Nod
   const since = age(verdict.since, now);
   const isReady = verdict.word === 'Ready' && verdict.current;
   return {
-    ...{
-      name: describeRef(resource),
-      created,
-      nodes: summedUp(children.map((child) => childNode(child, resource, isWide))),
-    },
+    ...{ name: describeRef(resource), created },
+    nodes: summedUp(children.map((child) => childNode(child, resource, isWide))),
     state: `${verdictText(resource)}${since && `, for ${since}`}`,
     details: [
-      ...(isReady && !verdict.byChildren ? [] : [verdict.message]),
+      ...(isReady && verdict.reason !== 'ByChildren' ? [] : [verdict.message]),
       ...facts.map(({ name, text }) => `${name}: ${text}`),
     ],
     color: isReady ? 'green' : verdict.word === 'Stalled' ? 'red' : 'yellow',
@@ -175,8 +170,8 @@ function rowsOf(node: Node, branch = '', indent = ''): Row[] {
 }
 
 function eventLines({ at, count, reason, regarding, note }: EventStatus, now: Date, width: number): string[] {
-  const often = count > 1 ? ` (${count} times)` : '';
-  const [head = '', ...rest] = hanging(`${reason}${often}: ${regarding.kind} ${regarding.name}`, width - 8);
+  const text = `${reason}${times(count)}: ${regarding.kind} ${regarding.name}`;
+  const [head = '', ...rest] = hanging(text, width - 8);
   return [
     `${age(at, now).padStart(6)}  ${head}`,
     ...[...rest, ...wrap(note, width - 10).map((line) => `  ${line}`)].map((line) => `        ${line}`),
@@ -187,19 +182,11 @@ const AGE_WIDTH = 5;
 /** Left to the last column at least: `0/1 CrashLoopBackOff` fits. */
 const STATE_WIDTH = 22;
 
-/** Number of rows that decide on the width of the first column. */
-const MEASURED = 300;
-
-/** Returns the width of the first column by which the fewest lines are needed. A name that is longer fills a line alone. */
-function nameWidth(rows: readonly Row[], now: Date, width: number): number {
-  const widest = width - AGE_WIDTH - STATE_WIDTH - 3;
-  const measured = rows.slice(0, MEASURED);
-  const widths = measured.map(({ branch, name }) => branch.length + name.length);
-  const candidates = [...new Set([...widths.filter((each) => each <= widest), 12])].sort((a, b) => b - a);
-  const lines = (first: number): number =>
-    measured.reduce((sum, row) => sum + rowLines(row, now, first, width).length, 0);
-  const needed = candidates.map(lines);
-  return candidates[needed.indexOf(Math.min(...needed))] ?? 12;
+/** Returns the width of the first column. A name that is longer fills a line alone. */
+function nameWidth(rows: readonly Row[], width: number): number {
+  const widths = rows.map(({ branch, name }) => branch.length + name.length);
+  const fitting = widths.filter((each) => each <= width - AGE_WIDTH - STATE_WIDTH - 3);
+  return fitting.reduce((widest, each) => Math.max(widest, each), 12);
 }
 
 function rowLines(row: Row, now: Date, first: number, width: number): string[] {
@@ -244,7 +231,10 @@ export function age(time: string | undefined, now: Date): string {
   return `${Math.floor(seconds / size)}${unit}`;
 }
 
-/** A line for a log, under a key that stays the same, or an empty text for what has none: two sets of lines compared show what has changed. */
+/**
+ * Line for a log, under a key that stays the same, or an empty text for what has none: two sets of lines compared show what
+ * has changed.
+ */
 export type Line = readonly [key: string, text: string];
 
 const RESOURCE = 'resource ';
@@ -259,6 +249,15 @@ export function linesOf({ operators, notes, resources }: StatusDocument): Map<st
   ]);
 }
 
+function times(count: number): string {
+  return count > 1 ? ` (${count} times)` : '';
+}
+
+/** Returns how often a count has doubled: what recurs is shown again for its second time, the fourth, the eighth. */
+function doublings(count: number): number {
+  return Math.floor(Math.log2(Math.max(count, 1)));
+}
+
 function resourceLines(resource: ResourceStatus): Line[] {
   const { facts, children, events, notes, uid } = resource;
   const name = describeRef(resource);
@@ -269,13 +268,8 @@ function resourceLines(resource: ResourceStatus): Line[] {
     ...children.flatMap((child) => [childLine(child), ...podLines(child)]),
     ...byTime.map(({ regarding, type, reason, note, count }): Line => {
       const subject = `${regarding.kind} ${regarding.name}`;
-      // One that goes on and on is news the second time, the fourth, the eighth.
-      const doubled = Math.floor(Math.log2(Math.max(count, 1)));
-      const often = count > 1 ? ` (${count} times)` : '';
-      return [
-        `${EVENT}${subject} ${reason} ${doubled} ${note}`,
-        `Event of ${subject}: ${type} ${reason}${often}: ${note}`,
-      ];
+      const text = `Event of ${subject}: ${type} ${reason}${times(count)}: ${note}`;
+      return [`${EVENT}${subject} ${reason} ${doublings(count)} ${note}`, text];
     }),
     ...notes.map((note): Line => [`note ${uid} ${note}`, `${name}: ${note}`]),
   ];
@@ -310,10 +304,10 @@ export function podLines(child: ChildStatus, pods = child.pods): Line[] {
     });
     const [first] = rest;
     if (!first) return lines;
-    const doubled = Math.floor(Math.log2(rest.length));
     const text = `${describeRef(child)}: ${rest.length.toLocaleString('en')} more Pod: ${podState(first)}`;
+    const key = `${EVENT}pods of ${child.uid} ${podState(first)} ${doublings(rest.length)}`;
     const silent = rest.map((pod): Line => [OBJECT + pod.uid, '']);
-    return [...lines, [`${EVENT}pods of ${child.uid} ${podState(first)} ${doubled}`, text], ...silent];
+    return [...lines, [key, text], ...silent];
   });
 }
 
@@ -324,9 +318,7 @@ export function lineNews(): (document: StatusDocument) => string[] {
   let known: ReadonlyMap<string, string> = new Map();
   return (document) => {
     const lines = linesOf(document);
-    const isWhole = document.resources.every(
-      ({ notServed = [], unseen = [] }) => notServed.length + unseen.length === 0,
-    );
+    const isWhole = document.resources.every(({ unseen }) => unseen === undefined);
     // What a document no longer has may exist where a type can't be listed.
     const news = newLines(known, lines, isWhole ? GONE : 'is not seen any more');
     // An event may be out of sight for a while.
@@ -357,8 +349,8 @@ export function newLines(
 
 /** Returns a state such as `Ready Available`, or that of an earlier generation. */
 function verdictText({ verdict }: Pick<ResourceStatus, 'verdict'>): string {
-  const { word, reason, current, byChildren = false } = verdict;
-  if (byChildren) return `${word}, by its children`;
+  const { word, reason, current } = verdict;
+  if (reason === 'ByChildren') return `${word}, by its children`;
   const state = `${word} ${reason}`.trim();
   return current || word === 'Unknown' ? state : `${state}, of an earlier generation`;
 }
@@ -378,15 +370,14 @@ function podState({ readyContainers, containers, state }: PodStatus): string {
 /** Returns a state such as `0/1 CrashLoopBackOff, 5 restarts`. */
 function podText(pod: PodStatus): string {
   const { restarts } = pod;
-  const again = restarts === 0 ? '' : `, ${restarts} ${restarts === 1 ? 'restart' : 'restarts'}`;
-  return podState(pod) + again;
+  return `${podState(pod)}${restarts > 0 ? `, ${restarts} ${restarts === 1 ? 'restart' : 'restarts'}` : ''}`;
 }
 
 interface WatchProps {
   readonly isJson: boolean;
   /** See `TextProps.isWide`. @default false */
   readonly isWide?: boolean;
-  /** The size of the terminal, as it is now. @default - it is none */
+  /** Returns the present size of the terminal. @default - the output is no terminal */
   readonly size?: () => { readonly columns: number; readonly rows: number };
   readonly paint: Paint;
 }
@@ -395,7 +386,7 @@ interface WatchProps {
 const HOME = '\u001b[H\u001b[J';
 
 /**
- * Returns a function that renders what is new in each document: on a terminal the trees in place, elsewhere lines, as JSON a
+ * Returns a function that renders what is new in each document: on a terminal the trees in place, elsewhere lines; as JSON, a
  * line for each document that differs.
  */
 export function watchText({ isJson, isWide = false, size, paint }: WatchProps) {

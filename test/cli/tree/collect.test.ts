@@ -20,7 +20,7 @@ const app = (name: string): AnyObject =>
   anObject(appService.type, name, { uid: `uid-${name}`, generation: 1 }, { spec: {} });
 
 function deployment(name: string, meta: object = {}): AnyObject {
-  const spec = { selector: { matchLabels: { [label]: name } } };
+  const spec = { selector: { matchLabels: { [label]: name } }, template: {} };
   const metadata = {
     uid: `uid-d-${name}`,
     labels: { [label]: name },
@@ -70,6 +70,24 @@ test('a child is judged by the status that its kind makes of it', async () => {
   expect(resources[0]?.children).toMatchObject([
     { phase: 'failing', message: `Service shop/web: ${message}` },
   ]);
+  expect(resources[0]?.notes).toEqual([]);
+});
+
+test('a child whose kind fails to judge it is judged by its own status, which is noted', async () => {
+  const keep = () => {
+    throw new Error('no field');
+  };
+  const children = appService.children.map((type) => ({ ...type, keep }));
+  const kind = { ...appService, children };
+  const { resources } = await collect(
+    { targets: [{ kind }], namespace: 'shop' },
+    lister(apiOf([app('web'), deployment('web')]).api),
+    now,
+  );
+  const notes = [
+    'Deployment shop/web is judged by its own status, since "keep" of its kind throws: no field',
+  ];
+  expect(resources[0]).toMatchObject({ children: [{ kind: 'Deployment' }], notes });
 });
 
 test('a cluster-scoped custom resource is shown with the pods and events of its children in their namespaces', async () => {
@@ -183,11 +201,10 @@ test('a type of children that is not served is one note, and none where it need 
     now,
   );
 
-  const notServed = ['deployments of apps/v1', 'services of v1'];
   expect(resources[0]).toMatchObject({
-    ...{ notServed, notes: [`Not served by the API server: ${notServed.join(', ')}`], children: [] },
+    notes: ['Not served by the API server: deployments of apps/v1, services of v1'],
+    unseen: ['deployments', 'services'].map((plural) => ({ plural, forbidden: false })),
   });
-  expect(resources[0]).not.toHaveProperty('unseen');
 });
 
 test('a kind that is not installed is reported with what installs it', async () => {

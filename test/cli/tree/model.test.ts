@@ -9,12 +9,17 @@ import {
 } from '../../../src/cli/tree/model.js';
 import type { ChildStatus } from '../../../src/cli/tree/model.js';
 import type { AnyObject } from '../../../src/contract/object.js';
+import { jobWatcher } from '../../../src/kinds/job-watcher/kind.js';
+import { streamIngress } from '../../../src/kinds/stream-ingress/kind.js';
 import { anObject, DEPLOYMENT, ownedBy, SERVICE, widget } from '../../engine/support/builders.js';
 
 const POD = { apiVersion: 'v1', kind: 'Pod' };
 const replicaSet = (name: string) => ({ ...ownedBy(name), apiVersion: 'apps/v1', kind: 'ReplicaSet' });
 
-const jobWatcher = { apiVersion: 'batch.my.github.com/v1', kind: 'JobWatcher' };
+const childrenOf = (phases: readonly ChildStatus['phase'][]) =>
+  phases.map((phase): ChildStatus => ({
+    ...{ apiVersion: 'v1', kind: 'Service', name: phase, uid: phase, phase, message: '', pods: [] },
+  }));
 
 function cr(status: object, generation = 2): AnyObject {
   return widget('web', { generation }, status);
@@ -49,10 +54,6 @@ describe('the verdict', () => {
 
 describe('the verdict by the children', () => {
   const unknown = { word: 'Unknown', reason: 'NotSeen', message: '', current: false } as const;
-  const childrenOf = (phases: readonly ChildStatus['phase'][]) =>
-    phases.map((phase): ChildStatus => ({
-      ...{ apiVersion: 'v1', kind: 'Service', name: phase, uid: phase, phase, message: '', pods: [] },
-    }));
 
   test.each([
     [['ready', 'ready'], 'Ready'],
@@ -61,7 +62,7 @@ describe('the verdict by the children', () => {
     [['progressing', 'stalled'], 'Stalled'],
   ] as const)('of %j is %s', (phases, word) => {
     const verdict = verdictByChildren({ verdict: unknown, children: childrenOf(phases) });
-    expect(verdict).toMatchObject({ word, byChildren: true });
+    expect(verdict).toMatchObject({ word, reason: 'ByChildren' });
   });
 
   test('is none without children, with unseen ones, and where a controller has reported', () => {
@@ -86,21 +87,24 @@ describe('facts', () => {
       { type: 'Rotated', status: 'True', reason: 'ValuesMade', message: 'spring' },
     ];
     expect(factsOf(cr({ conditions }))).toEqual([
-      { name: 'Accepted', text: 'True', good: true },
-      { name: 'Programmed', text: 'False (Pending: not yet)', good: false },
-      { name: 'ClockSkewed', text: 'True (Skewed: by an hour)', good: false },
-      { name: 'Waiting', text: 'True (WaitingForDependency: Job a waits)', good: false },
-      { name: 'Rotated', text: 'True (ValuesMade: spring)', good: true },
+      { name: 'Accepted', text: 'True' },
+      { name: 'Programmed', text: 'False (Pending: not yet)' },
+      { name: 'ClockSkewed', text: 'True (Skewed: by an hour)' },
+      { name: 'Waiting', text: 'True (WaitingForDependency: Job a waits)' },
+      { name: 'Rotated', text: 'True (ValuesMade: spring)' },
     ]);
   });
 
-  test('of a JobWatcher are its last run and the next deletion', () => {
-    const lastRun = { namespaces: 1, matched: 9, finished: 4, deleted: 2, failed: 1, skipped: { Young: 3 } };
-    const status = { lastRun, lastFinished: '2026-01-01T00:00:00Z', nextDeletion: '2026-01-01T00:05:00Z' };
-    expect(factsOf({ ...cr(status), ...jobWatcher })).toEqual([
-      { name: 'last run', text: '2026-01-01T00:00:00Z: 2 deleted, 1 failed, of 9 matched and 4 finished' },
-      { name: 'skipped', text: 'Young 3' },
-      { name: 'next deletion', text: '2026-01-01T00:05:00Z' },
+  test('of a kind without children are the printer columns of its status, too', () => {
+    const status = { lastRun: { matched: 9, deleted: 0 }, nextDeletion: '2026-01-01T00:05:00Z' };
+    expect(factsOf({ ...cr(status), ...jobWatcher.type }, jobWatcher.crd)).toEqual([
+      { name: 'Matched', text: '9' },
+      { name: 'Deleted', text: '0' },
+      { name: 'Next', text: '2026-01-01T00:05:00Z' },
+    ]);
+    const addresses = ['10.0.0.1', 'db.example.com'];
+    expect(factsOf({ ...cr({ addresses }), ...streamIngress.type }, streamIngress.crd)).toEqual([
+      { name: 'Address', text: '10.0.0.1, db.example.com' },
     ]);
   });
 });
@@ -115,7 +119,7 @@ describe('a status of another form', () => {
   ])('%j is read as far as it goes', (status) => {
     const odd = { ...cr({}), status } as unknown as AnyObject;
     expect(typeof verdictOf(odd).message).toBe('string');
-    expect(factsOf(odd).every(({ text }) => typeof text === 'string')).toBe(true);
+    expect(factsOf(odd, jobWatcher.crd).every(({ text }) => typeof text === 'string')).toBe(true);
   });
 });
 
@@ -160,6 +164,7 @@ test('events are sorted by what they matter: warnings, those of the custom resou
     ...[event('Started', 'Normal', 'pod', 7), event('Planned', 'Normal', 'cr', 3)],
     ...[event('Applied', 'Normal', 'cr', 4), event('Failed', 'Warning', 'pod', 1)],
   ];
-  const found = lastEvents(events, 'cr', () => true);
+  const child = childrenOf(['ready']).map((each) => ({ ...each, uid: 'pod' }));
+  const found = lastEvents('cr', child, events);
   expect(found.map(({ reason }) => reason)).toEqual(['Failed', 'Applied', 'Planned', 'Pulled', 'Created']);
 });

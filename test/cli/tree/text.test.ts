@@ -246,8 +246,8 @@ describe('news', () => {
 });
 
 test.each([
-  [undefined, 'shop', 'There is no AppService, StreamIngress nor JobWatcher in shop'],
-  [['JobWatcher'], 'shop', "There is no AppService nor StreamIngress in shop; JobWatcher isn't installed"],
+  [undefined, 'shop', 'There is no AppService, StreamIngress or JobWatcher in shop'],
+  [['JobWatcher'], 'shop', "There is no AppService or StreamIngress in shop; JobWatcher isn't installed"],
   [
     ['StreamIngress', 'JobWatcher'],
     undefined,
