@@ -4,17 +4,40 @@ import { words } from './scripts/eslint/words.mjs';
 
 /** Who may import whom inside src/ (docs/decisions/0002-layers.md). A layer always may import itself. */
 const layers = {
-  contract: ['author'],
-  telemetry: ['contract'],
-  client: ['contract', 'telemetry'],
-  validate: ['contract'],
-  author: ['contract', 'render'],
-  render: ['contract', 'author', 'validate'],
-  kinds: ['contract', 'telemetry', 'author', 'render'],
-  engine: ['contract', 'telemetry', 'client'],
-  install: ['contract', 'telemetry'],
-  testing: ['contract', 'telemetry', 'client', 'author', 'validate', 'render', 'kinds', 'engine', 'install'],
-  cli: ['contract', 'telemetry', 'client', 'author', 'validate', 'render', 'kinds', 'engine', 'install'],
+  contract: [],
+  values: ['contract'],
+  telemetry: ['contract', 'values'],
+  client: ['contract', 'values', 'telemetry'],
+  validate: ['contract', 'values'],
+  render: ['contract', 'values', 'validate'],
+  author: ['contract', 'values', 'render'],
+  kinds: ['contract', 'values', 'telemetry', 'author', 'render'],
+  engine: ['contract', 'values', 'telemetry', 'client'],
+  install: ['contract', 'values', 'telemetry'],
+  testing: [
+    'contract',
+    'values',
+    'telemetry',
+    'client',
+    'author',
+    'validate',
+    'render',
+    'kinds',
+    'engine',
+    'install',
+  ],
+  cli: [
+    'contract',
+    'values',
+    'telemetry',
+    'client',
+    'author',
+    'validate',
+    'render',
+    'kinds',
+    'engine',
+    'install',
+  ],
 };
 
 const sandboxPattern = {
@@ -33,7 +56,7 @@ const layerRules = Object.entries(layers).map(([layer, allowed]) => ({
           {
             name: 'yaml',
             importNames: ['parse', 'parseAllDocuments', 'stringify'],
-            message: 'They read and write other values than kubectl does; use contract/yaml.ts',
+            message: 'They read and write other values than kubectl does; use values/yaml.ts',
           },
         ],
         patterns: [

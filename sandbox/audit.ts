@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { writeYaml } from '#contract/yaml.js';
+import { writeYaml } from '#values/yaml.js';
 import { ownUsers } from './users.js';
 
 /** Line of the audit log: a request, at one of its stages. */

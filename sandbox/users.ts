@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { writeYaml } from '#contract/yaml.js';
+import { writeYaml } from '#values/yaml.js';
 
 /** The people's user, in system:masters. */
 export const adminUser = 'admin';

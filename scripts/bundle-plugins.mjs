@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { readYaml } from '../lib/contract/yaml.js';
+import { readYaml } from '../lib/values/yaml.js';
 import { chartIn } from '../lib/install/chart.js';
 
 /**

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 import { stringify } from 'yaml';
-import { readYaml } from '../lib/contract/yaml.js';
+import { readYaml } from '../lib/values/yaml.js';
 
 const GROUP = 'app.example.com';
 const SOURCE = 'crds/appservices.kosmos.io.yaml';

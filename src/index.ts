@@ -9,7 +9,7 @@
 export { defineCrd } from './author/define-crd.js';
 export type { CelRule, CrdProps, SchemaProperties } from './author/define-crd.js';
 export type { LibrarySchema } from './author/library-schemas.js';
-export type { FromSchema, PropsOf, SpecOf, StatusOf, TypedCrd } from './author/typed-crd.js';
+export type { FromSchema, PropsOf, SpecOf, StatusOf, TypedCrd, References } from './author/typed-crd.js';
 export type {
   ChildOf,
   KubernetesManifest,
@@ -18,11 +18,19 @@ export type {
   PodTemplate,
   Wire,
 } from './author/kubernetes-types.js';
-export { loadCrd, servedType, storedVersion } from './contract/crd.js';
+export { loadCrd } from './author/load-crd.js';
+export { servedType, storedVersion } from './contract/crd.js';
 export type { CrdColumn, CrdVersion, CustomResourceDefinition, StructuralSchema } from './contract/crd.js';
 export { defineKind } from './author/define-kind.js';
 export { podsOf } from './author/pods.js';
-export type { ChildTypeProps, KindProps, RelatedTypeProps } from './author/define-kind.js';
+export type { ChildTypeProps, KindProps } from './author/define-kind.js';
+export type {
+  RelatedTypeProps,
+  Failure,
+  StatusFunction,
+  StatusInput,
+  StatusReport,
+} from './author/status.js';
 export type { HandOver, HandOverFunction, HandOverReplicasProps, KeptReplicas } from './author/hand-over.js';
 export { handOverReplicas, keepReplicas } from './author/hand-over.js';
 export type {
@@ -43,6 +51,11 @@ export type {
   RenderTogether,
   RenderedTogether,
   TogetherManifest,
+  Find,
+  KindReferences,
+  KindGenerated,
+  Referenced,
+  ReferencedByName,
 } from './contract/kind.js';
 export { OperatorError } from './contract/error.js';
 export type { OperatorErrorProps, Retry } from './contract/error.js';
@@ -58,8 +71,7 @@ export {
 export type { NamedKind } from './contract/names.js';
 
 // Status of a custom resource.
-export type { Failure, StatusFunction, StatusInput, StatusReport } from './author/status.js';
-export { dateConditions, standardConditions } from './contract/conditions.js';
+export { dateConditions, standardConditions } from './author/conditions.js';
 export type { Condition, ConditionProps, ConditionStatus, Phase, Readiness } from './contract/conditions.js';
 export { childReadiness, worstReadiness } from './author/readiness.js';
 
@@ -103,21 +115,13 @@ export type {
 } from './contract/controller.js';
 export type { SharedApply } from './contract/shared.js';
 export type { Deletion, Propagation, Sweep, SweepReader, SweepStep } from './contract/sweep.js';
-export { keepIdentity, keepStatus } from './contract/projections.js';
+export { keepIdentity, keepStatus } from './values/projections.js';
 
 // Rendering, and rights.
 export { renderStored } from './render/render.js';
 export { checksumAnnotations } from './author/references.js';
-export type {
-  Find,
-  KindReferences,
-  Referenced,
-  ReferencedByName,
-  ReferenceProps,
-  References,
-  ReferencesOf,
-} from './author/references.js';
-export type { Generated, GeneratedValue, GeneratedValues, KindGenerated } from './contract/generated.js';
+export type { ReferenceProps, ReferencesOf } from './author/references.js';
+export type { Generated, GeneratedValue, GeneratedValues } from './contract/generated.js';
 export { leaseRules, rulesFor } from './install/rules.js';
 export type { PolicyRule } from './install/rules.js';
 

@@ -24,6 +24,7 @@ const SECTIONS: readonly (readonly [title: string, ...files: string[]])[] = [
   [
     'Readiness, status and errors',
     'author/status',
+    'author/conditions',
     'author/readiness',
     'contract/conditions',
     'contract/error',
@@ -37,7 +38,8 @@ const SECTIONS: readonly (readonly [title: string, ...files: string[]])[] = [
     'contract/resource',
     'contract/object',
     'contract/names',
-    'contract/pro',
+    'values/projections',
+    'author/load-crd',
   ],
   ['The core contract', 'contract/', 'author/'],
   ['Rights', 'install/'],
@@ -105,6 +107,7 @@ function readEntries(): Record<string, Exported[]> {
   const aliases = {
     '#contract/*': ['src/contract/*'],
     '#telemetry/*': ['src/telemetry/*'],
+    '#values/*': ['src/values/*'],
     '#sandbox/*': ['sandbox/*'],
   };
   const sources = Object.entries(aliases).map(([name, [path]]) => [name, [`${root}/${path}`]] as const);

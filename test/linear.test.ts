@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import type { Reader } from '../src/contract/controller.js';
 import { APPLIED_HASH_ANNOTATION } from '../src/contract/names.js';
-import { contentHash } from '../src/contract/object.js';
+import { contentHash } from '../src/values/json.js';
 import { waitingOf } from '../src/author/order.js';
-import { keepStatus } from '../src/contract/projections.js';
-import { compileRegularExpression } from '../src/contract/regular-expression.js';
+import { keepStatus } from '../src/values/projections.js';
+import { compileRegularExpression } from '../src/values/regular-expression.js';
 import { steady, steadyUnschedulable } from '../src/author/pods.js';
 import { replicaFailure } from '../src/kinds/app-service/status.js';
 import { Store } from '../src/engine/watch/cache.js';

@@ -1,7 +1,7 @@
 // Whether each custom resource's status says what its children say, judged with the kind's own status function.
 import { isDeepStrictEqual } from 'node:util';
-import { standardConditions } from '../../lib/contract/conditions.js';
-import { keepStatus } from '../../lib/contract/projections.js';
+import { standardConditions } from '../../lib/author/conditions.js';
+import { keepStatus } from '../../lib/values/projections.js';
 import { appServiceStatus } from '../../lib/kinds/app-service/status.js';
 import { render } from '../../lib/render/render.js';
 import { appService, deployment, pod, service } from './cluster.mjs';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { appService, rulesFor } from 'cdk8s-reconstruct';
-import { writeYaml } from '#contract/yaml.js';
+import { writeYaml } from '#values/yaml.js';
 import { startSandbox, type AuditEntry, type Sandbox } from '../control-plane.js';
 import { repoFolder } from '../paths.js';
 import { heldLog, type Log } from '../progress.js';

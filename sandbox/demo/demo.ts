@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readYaml, writeYaml } from '#contract/yaml.js';
+import { readYaml, writeYaml } from '#values/yaml.js';
 import { repoFolder } from '../paths.js';
 import { ManagedProcess } from '../process.js';
 import { beginSandbox, reachContextCluster, startSandboxCluster } from './clusters.js';

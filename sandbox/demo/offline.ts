@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { textOf } from '#cli/diff/text.js';
 import { objectId, refOf, type AnyObject } from '#contract/object.js';
-import { readYaml } from '#contract/yaml.js';
+import { readYaml } from '#values/yaml.js';
 import { outputOf, type KubectlResult } from '../client.js';
 import { repoFolder } from '../paths.js';
 import type { Stage } from './stage.js';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
-import { readYaml, writeYaml } from '#contract/yaml.js';
+import { readYaml, writeYaml } from '#values/yaml.js';
 import type { Scene } from './stage.js';
 import { appServices } from './kubectl.js';
 import { childSelector, inTime, StepFailure, untilReady } from './observe.js';

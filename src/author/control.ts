@@ -1,57 +1,8 @@
 import type { ConditionProps, Readiness } from '../contract/conditions.js';
-import { DRIFT_MODES } from '../contract/controller.js';
-import type { DriftMode, Explanation } from '../contract/controller.js';
-import { oneOf } from './definition.js';
-import { OperatorError } from '../contract/error.js';
-import { ANNOTATIONS, DRIFT_ANNOTATION, PAUSED_ANNOTATION, ROTATE_ANNOTATION } from '../contract/names.js';
+import type { Explanation } from '../contract/controller.js';
+import { PAUSED_ANNOTATION } from '../contract/names.js';
 import { describeRef, objectId, refOf } from '../contract/object.js';
 import type { AnyObject, CustomResource, KubernetesObject } from '../contract/object.js';
-
-/** Requests that the annotations of a custom resource make. */
-export interface Control {
-  /** @default false */
-  readonly isPaused?: boolean;
-  /** @default - as for all custom resources */
-  readonly drift?: DriftMode;
-}
-
-/** Maximum number of characters of a text that asks for a rotation: it is kept in the Secret and in a condition. */
-const MAX_ROTATE = 256;
-
-type Annotations = NonNullable<AnyObject['metadata']['annotations']>;
-
-/** @throws OperatorError `InvalidAnnotation` */
-export function controlOf(annotations: Annotations): Control {
-  const isOurs = (name: string): boolean => name.startsWith('reconstruct.kosmos.io/');
-  const unknown = Object.keys(annotations).find((name) => isOurs(name) && !ANNOTATIONS.includes(name));
-  // Ignored, a misspelt `paused` would let an operator write during a pause.
-  if (unknown !== undefined)
-    throw invalid(unknown, `there is no such annotation; ${oneOf(unknown, ANNOTATIONS)} Rename it`);
-  const { length } = annotations[ROTATE_ANNOTATION] ?? '';
-  if (length > MAX_ROTATE)
-    throw invalid(ROTATE_ANNOTATION, `it has ${length} characters; write at most ${MAX_ROTATE}`);
-  const drift = annotated(annotations, DRIFT_ANNOTATION, DRIFT_MODES);
-  const isPaused = annotated(annotations, PAUSED_ANNOTATION, ['true', 'false']) === 'true';
-  return { isPaused, ...(drift && { drift }) };
-}
-
-function annotated<T extends string>(
-  annotations: Annotations,
-  name: string,
-  known: readonly T[],
-): T | undefined {
-  const value = annotations[name];
-  if (value === undefined) return undefined;
-  const found = known.find((one) => one === value);
-  if (found !== undefined) return found;
-  throw invalid(name, `${JSON.stringify(value)} is none of ${known.join(', ')}; write one of them`);
-}
-
-function invalid(name: string, what: string): OperatorError {
-  const path = ['metadata', 'annotations', name];
-  const message = `metadata.annotations[${JSON.stringify(name)}]: ${what}, or remove the annotation. Nothing is written until then`;
-  return new OperatorError({ reason: 'InvalidAnnotation', path, message });
-}
 
 /** Returns the readiness of a paused custom resource of which an object is missing; undefined where all are there. */
 export function pausedReadiness(

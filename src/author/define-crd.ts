@@ -1,7 +1,16 @@
-import { isGroup, isKind, isKubernetesGroup, isLabel } from '../contract/names.js';
+import {
+  isGroup,
+  isKind,
+  isKubernetesGroup,
+  isLabel,
+  checkOptions,
+  isText,
+  listOf,
+  misdefined,
+  optional,
+} from './definition.js';
 import { schemaBelow } from '../contract/crd.js';
 import type { CrdColumn, StructuralSchema } from '../contract/crd.js';
-import { checkOptions, isText, listOf, misdefined, optional } from './definition.js';
 import type { Option } from './definition.js';
 import { fromLibrary } from './library-schemas.js';
 import type { LibrarySchema } from './library-schemas.js';

@@ -1,26 +1,38 @@
 import type { Controller } from '../contract/controller.js';
-import { loadCrd, servedType, storedVersion } from '../contract/crd.js';
+import { loadCrd } from './load-crd.js';
+import { servedType, storedVersion } from '../contract/crd.js';
 import type { CrdVersion, StructuralSchema, CustomResourceDefinition } from '../contract/crd.js';
-import { checkOptions, isBoolean, isFunction, isText, misdefined, optional } from './definition.js';
+import {
+  checkOptions,
+  isBoolean,
+  isFunction,
+  isText,
+  misdefined,
+  optional,
+  isGroup,
+  isKind,
+  isKubernetesGroup,
+  isLabel,
+} from './definition.js';
 import type { Given, Option } from './definition.js';
-import { bitsOf, KindGenerated, LEAST_BITS, secretType } from '../contract/generated.js';
+import { bitsOf, GeneratedSecrets, LEAST_BITS } from './generated.js';
+import { secretType } from '../values/generated.js';
 import type { Generated, GeneratedValue } from '../contract/generated.js';
 import type { HandOverFunction } from './hand-over.js';
 import type { KindConstruct, OwnedKind, Render } from '../contract/kind.js';
 import type { ChildOf } from './kubernetes-types.js';
-import { isGroup, isKind, isKubernetesGroup, isLabel } from '../contract/names.js';
 import { inNamespaces } from './namespace-selector.js';
 import { groupOf, isMap } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { parseLabelSelector } from './label-selector.js';
-import { KindReferences, mistakeIn } from './references.js';
+import { mistakeIn, ReferenceResolver } from './references.js';
 import type { ReferenceProps, ReferencesOf } from './references.js';
 import { OwnedChildren } from './owned-children.js';
 import type { OwnFunctions } from './owned-children.js';
 import { groupKind, resourceType } from '../contract/resource.js';
 import type { ResourceType, ResourceTypeProps } from '../contract/resource.js';
-import type { StatusFunction } from './status.js';
-import { suggest } from '../contract/suggest.js';
+import type { RelatedTypeProps, StatusFunction } from './status.js';
+import { suggest } from '../values/suggest.js';
 import type { TypedCrd } from './typed-crd.js';
 
 /** A type that a construct may make. */
@@ -46,19 +58,6 @@ export interface ChildTypeProps extends ResourceTypeProps {
   readonly keep?: (object: AnyObject) => Readonly<Record<string, unknown>>;
   /** See `Watch.claims`. @default - none */
   readonly claims?: (object: AnyObject) => readonly string[];
-}
-
-/** Objects that are made of the children by others, such as Pods: read for the status, and never written. */
-export interface RelatedTypeProps extends ResourceTypeProps {
-  /** A label selector: what doesn't carry it is never sent to us. */
-  readonly selector: string;
-  /**
-   * Returns what of an object `status` reads, beside its identity, its labels and its owners; undefined drops the object.
-   * Where many are well and few are not, keep those few.
-   */
-  readonly keep: (object: AnyObject) => Readonly<Record<string, unknown>> | undefined;
-  /** Returns the name of the custom resource that an object (as kept) belongs to, in the same namespace. */
-  readonly nameOf: (object: AnyObject) => string | undefined;
 }
 
 /** Parts of a kind. */
@@ -203,7 +202,7 @@ export function defineKind<
 
 const A_REFERENCE = "{ apiVersion: 'v1', kind: 'Secret', name: (cr) => cr.spec.secretName }";
 
-function referencesOf(owner: ResourceType, given: object): KindReferences {
+function referencesOf(owner: ResourceType, given: object): ReferenceResolver {
   for (const [name, props] of Object.entries(given)) {
     const where = `defineKind: references.${name}`;
     checkType(where, props as object, REFERENCE, A_REFERENCE);
@@ -216,7 +215,7 @@ function referencesOf(owner: ResourceType, given: object): KindReferences {
     const mistake = mistakeIn(constantOf(namespace), constantOf(one), constantOf(labels));
     if (mistake !== undefined) throw misdefined(where, `${mistake}; change what the function returns`);
   }
-  return new KindReferences(owner, given as Readonly<Record<string, ReferenceProps<never>>>);
+  return new ReferenceResolver(owner, given as Readonly<Record<string, ReferenceProps<never>>>);
 }
 
 /** Returns what a function without parameters always returns; undefined where that is nothing, or can't be found out. */
@@ -230,7 +229,7 @@ function constantOf<T>(given: ((cr: never) => T | undefined) | undefined): T | u
 
 const A_VALUE = '{ password: { length: 32 }, key: { bytes: 32 } }';
 
-function generatedOf(owner: ResourceType, given: Readonly<Record<string, GeneratedValue>>): KindGenerated {
+function generatedOf(owner: ResourceType, given: Readonly<Record<string, GeneratedValue>>): GeneratedSecrets {
   const names = Object.keys(given);
   if (names.length === 0) throw misdefined('defineKind: generated', `name a value, as in ${A_VALUE}`);
   if (!owner.namespaced)
@@ -251,7 +250,7 @@ function generatedOf(owner: ResourceType, given: Readonly<Record<string, Generat
     if (bitsOf(value) < LEAST_BITS)
       throw misdefined(where, `can be guessed: it has less than ${LEAST_BITS} random bits; make it longer`);
   }
-  return new KindGenerated(owner, given);
+  return new GeneratedSecrets(owner, given);
 }
 
 function statusFieldsOf({ schema }: CrdVersion): { readonly statusFields?: readonly string[] } {

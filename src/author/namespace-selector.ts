@@ -1,6 +1,6 @@
 import type { Controller, Watch } from '../contract/controller.js';
 import { splitKey } from '../contract/object.js';
-import { keepIdentity } from '../contract/projections.js';
+import { keepIdentity } from '../values/projections.js';
 import { resourceType } from '../contract/resource.js';
 
 const namespaceType = resourceType({ apiVersion: 'v1', kind: 'Namespace', namespaced: false });

@@ -2,7 +2,8 @@ import type { Wait } from '../contract/change.js';
 import type { Condition, ConditionProps, Readiness } from '../contract/conditions.js';
 import type { Rendered } from '../contract/kind.js';
 import { recordOf } from '../contract/names.js';
-import { contentHash, describeRef, objectId, refOf } from '../contract/object.js';
+import { contentHash } from '../values/json.js';
+import { describeRef, objectId, refOf } from '../contract/object.js';
 import type { AnyObject, CustomResource, ObjectRef } from '../contract/object.js';
 import { dependencyReadiness } from './readiness.js';
 

@@ -1,15 +1,15 @@
 import type { Action, ChangeSet } from '../contract/change.js';
-import { dateConditions, standardConditions } from '../contract/conditions.js';
+import { dateConditions, standardConditions } from './conditions.js';
 import type { Condition, Readiness } from '../contract/conditions.js';
 import {
   asPaused,
-  controlOf,
   observedGenerationOf,
   pausedCondition,
   pausedExplanation,
   pausedReadiness,
 } from './control.js';
-import type { Control } from './control.js';
+import { controlOf } from '../values/control.js';
+import type { Control } from '../values/control.js';
 import type {
   AfterApply,
   ApplyStep,
@@ -23,33 +23,26 @@ import type {
 import { SteadyRenderer } from '../render/deterministic.js';
 import type { SteadyRendering } from '../render/deterministic.js';
 import { OperatorError } from '../contract/error.js';
-import { secretType } from '../contract/generated.js';
-import type { GeneratedValues, KindGenerated } from '../contract/generated.js';
+import { secretType } from '../values/generated.js';
+import type { GeneratedValues } from '../contract/generated.js';
+import type { GeneratedSecrets } from './generated.js';
 import type { HandOver, HandOverFunction } from './hand-over.js';
 import type { Render, Rendered, RenderedKind, RenderInputs } from '../contract/kind.js';
 import { parseLabelSelector, selects } from './label-selector.js';
 import type { LabelSelector } from './label-selector.js';
 import { childrenFieldManager, statusFieldManager } from '../contract/names.js';
-import {
-  canonicalJson,
-  contentHash,
-  controllerOf,
-  describeRef,
-  keyOf,
-  objectId,
-  objectKey,
-  refOf,
-} from '../contract/object.js';
+import { canonicalJson, contentHash } from '../values/json.js';
+import { controllerOf, describeRef, keyOf, objectId, objectKey, refOf } from '../contract/object.js';
 import type { AnyObject, CustomResource, KubernetesObject, OwnerReference } from '../contract/object.js';
 import { readinessIn, waitingOf, waitOf } from './order.js';
-import { describeThrown, reading } from '../contract/origin.js';
+import { describeThrown, reading } from '../values/origin.js';
 import {
   keepIdentity,
   keepStatus,
   observedOf,
   unreadableFor,
   withKeptStatus,
-} from '../contract/projections.js';
+} from '../values/projections.js';
 import { keepPod, withTroubles } from './pods.js';
 import { childReadiness, worstReadiness } from './readiness.js';
 import { groupKind } from '../contract/resource.js';
@@ -305,7 +298,12 @@ export class OwnedChildren implements Controller {
   }
 
   /** Returns the plan that makes values, and nothing else. */
-  private generating(pass: Pass, generated: KindGenerated, generate: GeneratedValues, reported: Plan): Plan {
+  private generating(
+    pass: Pass,
+    generated: GeneratedSecrets,
+    generate: GeneratedValues,
+    reported: Plan,
+  ): Plan {
     const { cr, owner } = pass;
     const secret = this.generatedSecret(pass);
     const step = { object: generated.secretOf(cr), fieldManager: childrenFieldManager(this.kind) };
@@ -524,6 +522,7 @@ interface RelatedType extends ResourceType {
 
 /** A kind without what the adapter doesn't need. */
 export interface OwningKind extends RenderedKind {
+  readonly generated?: GeneratedSecrets;
   readonly name: string;
   readonly children: readonly ChildType[];
   readonly formerChildren: readonly ResourceType[];

@@ -1,7 +1,7 @@
 import type { V1ContainerState, V1ContainerStatus, V1Pod } from '@kubernetes/client-node';
 import { REASON, type Readiness } from '../contract/conditions.js';
 import type { CustomResourceDefinition } from '../contract/crd.js';
-import type { RelatedTypeProps } from './define-kind.js';
+import type { RelatedTypeProps } from './status.js';
 import type { Wire } from './kubernetes-types.js';
 import { selectorLabels, type NamedKind } from '../contract/names.js';
 import { compare, controllerOf, type AnyObject } from '../contract/object.js';

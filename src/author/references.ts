@@ -1,23 +1,16 @@
-import type { Found, Lookup, Query } from '../contract/controller.js';
+import type { Lookup, Query } from '../contract/controller.js';
+import type { Find, KindReferences, Referenced, ReferencedByName } from '../contract/kind.js';
 import { misdefined } from './definition.js';
 import { OperatorError } from '../contract/error.js';
 import type { KnownType, Wire } from './kubernetes-types.js';
 import { isLabel } from './label-selector.js';
-import { LAST_APPLIED_ANNOTATION } from '../contract/names.js';
-import {
-  checksumOver,
-  deepFreeze,
-  describeRef,
-  groupOf,
-  isMap,
-  refOf,
-  secretChecksum,
-} from '../contract/object.js';
-import type { AnyObject, CustomResource, ObjectMeta } from '../contract/object.js';
-import { keepIdentity, unreadableFor } from '../contract/projections.js';
+import { LAST_APPLIED_ANNOTATION, NAMESPACE } from '../contract/names.js';
+import { checksumOver, deepFreeze, secretChecksum } from '../values/json.js';
+import { describeRef, groupOf, isMap, refOf } from '../contract/object.js';
+import type { AnyObject, CustomResource } from '../contract/object.js';
+import { keepIdentity, unreadableFor } from '../values/projections.js';
 import { groupKind, resourceType } from '../contract/resource.js';
 import type { ResourceType, ResourceTypeProps } from '../contract/resource.js';
-import type { SpecOf } from './typed-crd.js';
 
 /** Other objects that the construct reads, of the custom resource's namespace: one by its name, or any number by their labels. */
 export type ReferenceProps<Spec> = ResourceTypeProps & {
@@ -51,9 +44,6 @@ export type ReferenceProps<Spec> = ResourceTypeProps & {
       }
   );
 
-/** References of a kind, by the names under which the construct gets them. */
-export type References<Source> = Readonly<Record<string, ReferenceProps<SpecOf<Source>>>>;
-
 /** Type of `references` in the props: an object, or a list where the reference is by labels. */
 export type ReferencesOf<Props> = {
   readonly [Name in keyof Props]: Props[Name] extends { readonly labels: unknown }
@@ -86,14 +76,6 @@ type SecretOf<Props> = Referenced & {
   readonly checksum: string;
 } & (Props extends { readonly data: true } ? { readonly data?: Readonly<Record<string, string>> } : unknown);
 
-/** A referenced object, without what has no meaning for others: its UID, versions, owners and managers. */
-export type Referenced = AnyObject & {
-  readonly metadata: Pick<ObjectMeta, 'name' | 'namespace' | 'labels' | 'annotations'>;
-};
-
-/** References as the construct gets them, whatever their types. */
-export type ReferencedByName = Readonly<Record<string, Referenced | readonly Referenced[] | undefined>>;
-
 /** A reference whose type is complete. */
 interface Reference {
   readonly name: string;
@@ -101,16 +83,13 @@ interface Reference {
   readonly lookup: Lookup;
 }
 
-/** Looks up objects: in the cluster, or among those of files. */
-export type Find = (lookup: Lookup, query: Query) => Found;
-
 const grants: Lookup = {
   type: resourceType({ apiVersion: 'gateway.networking.k8s.io/v1beta1', kind: 'ReferenceGrant' }),
   keep: (object) => ({ ...keepIdentity(object), spec: object.spec }),
 };
 
 /** References of the custom resources of one kind. */
-export class KindReferences {
+export class ReferenceResolver implements KindReferences {
   readonly lookups: readonly Lookup[];
   private readonly all: readonly Reference[];
 
@@ -217,7 +196,6 @@ function shortened(text: unknown): string {
   return shown.length > 300 ? `${shown.slice(0, 300)}...` : shown;
 }
 
-export const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 /** Names of some types are free but for what a path can't have; these can't be in a field selector either. */
 const NO_NAME = /^\.{1,2}$|[/%=,\\\s]|^.{254}/su;
 

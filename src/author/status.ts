@@ -4,6 +4,7 @@ import type { EventProps } from '../contract/controller.js';
 import type { OperatorError } from '../contract/error.js';
 import { describeRef } from '../contract/object.js';
 import type { AnyObject, CustomResource, ObjectRef } from '../contract/object.js';
+import type { ResourceTypeProps } from '../contract/resource.js';
 
 /** Input of a kind's own status function. */
 export interface StatusInput<Spec, Status, Child extends AnyObject = AnyObject> {
@@ -17,6 +18,19 @@ export interface StatusInput<Spec, Status, Child extends AnyObject = AnyObject> 
   readonly failures: readonly Failure[];
   /** The time of this reconcile; the only clock to read. */
   readonly now: Date;
+}
+
+/** Objects that are made of the children by others, such as Pods: read for the status, and never written. */
+export interface RelatedTypeProps extends ResourceTypeProps {
+  /** A label selector: what doesn't carry it is never sent to us. */
+  readonly selector: string;
+  /**
+   * Returns what of an object `status` reads, beside its identity, its labels and its owners; undefined drops the object.
+   * Where many are well and few are not, keep those few.
+   */
+  readonly keep: (object: AnyObject) => Readonly<Record<string, unknown>> | undefined;
+  /** Returns the name of the custom resource that an object (as kept) belongs to, in the same namespace. */
+  readonly nameOf: (object: AnyObject) => string | undefined;
 }
 
 /** Error, and the child that it is of; without one, nothing could be rendered. */

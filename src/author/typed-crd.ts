@@ -2,7 +2,7 @@ import type { CustomResourceDefinition } from '../contract/crd.js';
 import type { Generated } from '../contract/generated.js';
 import type { CustomResourceProps } from '../contract/kind.js';
 import type { ChildOf } from './kubernetes-types.js';
-import type { ReferencesOf } from './references.js';
+import type { ReferenceProps, ReferencesOf } from './references.js';
 
 declare const TYPES: unique symbol;
 
@@ -27,6 +27,9 @@ export type SpecOf<Source> =
         ? OnTheWire<Exclude<Spec, undefined>>
         : never
       : never;
+
+/** References of a kind, by the names under which the construct gets them. */
+export type References<Source> = Readonly<Record<string, ReferenceProps<SpecOf<Source>>>>;
 
 /** Status of a CRD of `defineCrd`, beside `observedGeneration` and `conditions`. */
 export type StatusOf<Source> = Source extends TypedCrd<unknown, infer Status> ? Status : never;

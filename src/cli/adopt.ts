@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { storedVersion } from '../contract/crd.js';
-import { secretType } from '../contract/generated.js';
+import { secretType } from '../values/generated.js';
 import type { Kind } from '../contract/kind.js';
 import { ADOPT_BY_ANNOTATION, PAUSED_ANNOTATION } from '../contract/names.js';
 import { controllerOf, describeRef, objectId, objectKey } from '../contract/object.js';

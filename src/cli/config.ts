@@ -5,9 +5,9 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { shownOption } from '../author/definition.js';
 import type { Kind } from '../contract/kind.js';
 import { isMap } from '../contract/object.js';
-import { describeThrown, markedOrigin, originOf } from '../contract/origin.js';
+import { describeThrown, markedOrigin, originOf } from '../values/origin.js';
 import { groupKind } from '../contract/resource.js';
-import { suggest } from '../contract/suggest.js';
+import { suggest } from '../values/suggest.js';
 import { kindName } from '../install/names.js';
 import { CliError } from './exit.js';
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { writeYaml } from '../contract/yaml.js';
+import { writeYaml } from '../values/yaml.js';
 import {
   applyInstallation,
   availableMonitoring,

@@ -1,6 +1,6 @@
 import { objectKey } from '../contract/object.js';
 import type { Kind } from '../contract/kind.js';
-import { suggest } from '../contract/suggest.js';
+import { suggest } from '../values/suggest.js';
 import { kindName } from '../install/names.js';
 import { CliError } from './exit.js';
 import { scopeOf } from './tree/model.js';

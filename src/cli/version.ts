@@ -10,10 +10,7 @@ interface VersionOptions extends ClusterOptions {
 
 /** `reconstruct version`: prints the version of this command, and of the API server. */
 export async function runVersion({ client, output, ...options }: VersionOptions): Promise<void> {
-  const [{ print }, { writeYaml }] = await Promise.all([
-    import('./output.js'),
-    import('../contract/yaml.js'),
-  ]);
+  const [{ print }, { writeYaml }] = await Promise.all([import('./output.js'), import('../values/yaml.js')]);
   const clientVersion = { version: packageVersion(), image: operatorImage(), node: process.versions.node };
   const printAll = async (all: object): Promise<void> =>
     print(output === 'yaml' ? writeYaml(all) : `${JSON.stringify(all, undefined, 2)}\n`);

@@ -3,8 +3,8 @@ import { BlockList, isIP } from 'node:net';
 import { delimiter, dirname, join, resolve, sep } from 'node:path';
 import { messageOf, OperatorError } from '../contract/error.js';
 import { isMap } from '../contract/object.js';
-import { suggest } from '../contract/suggest.js';
-import { decodeText, readYaml } from '../contract/yaml.js';
+import { suggest } from '../values/suggest.js';
+import { decodeText, readYaml } from '../values/yaml.js';
 
 type Text<Names extends string> = Readonly<Partial<Record<Names, string>>>;
 type PemNames = 'client-certificate' | 'client-certificate-data' | 'client-key' | 'client-key-data';

@@ -1,9 +1,8 @@
 import type { Construct } from 'constructs';
-import type { Controller } from './controller.js';
+import type { Controller, Found, Lookup, Query } from './controller.js';
 import type { CustomResourceDefinition, StructuralSchema } from './crd.js';
-import type { Generated, KindGenerated } from './generated.js';
-import type { AnyObject, CustomResource } from './object.js';
-import type { KindReferences, ReferencedByName } from '../author/references.js';
+import type { Generated } from './generated.js';
+import type { AnyObject, CustomResource, ObjectMeta } from './object.js';
 import type { ResourceType } from './resource.js';
 
 /** Props of a construct: the custom resource, without what only a live object has. */
@@ -44,6 +43,37 @@ export type KindConstruct<Spec, References = unknown, Values = unknown, Observed
     readonly observed: Observed;
   },
 ) => Construct;
+
+/** A referenced object, without what has no meaning for others: its UID, versions, owners and managers. */
+export type Referenced = AnyObject & {
+  readonly metadata: Pick<ObjectMeta, 'name' | 'namespace' | 'labels' | 'annotations'>;
+};
+
+/** References as the construct gets them, whatever their types. */
+export type ReferencedByName = Readonly<Record<string, Referenced | readonly Referenced[] | undefined>>;
+
+/** Looks up objects: in the cluster, or among those of files. */
+export type Find = (lookup: Lookup, query: Query) => Found;
+
+/** References of the custom resources of one kind. */
+export interface KindReferences {
+  /** Types that its references are of. */
+  readonly lookups: readonly Lookup[];
+  /**
+   * Returns what a custom resource refers to; undefined while that isn't known yet.
+   * @param isOffline permissions of other namespaces aren't asked for
+   * @throws OperatorError `ReferenceNotFound`, `ReferenceNotPermitted`, `ReferenceUnknown` where it can't be found out
+   */
+  resolve(cr: CustomResource, find: Find, isOffline?: boolean): ReferencedByName | undefined;
+}
+
+/** Secrets of the values that are generated for the custom resources of one kind. */
+export interface KindGenerated {
+  /** Returns the Secret of a custom resource, without its values. */
+  secretOf(cr: CustomResource): AnyObject;
+  /** Returns what the construct gets. @param known the Secret as it is kept */
+  propsOf(cr: CustomResource, known?: AnyObject): Generated;
+}
 
 /** Inputs of a construct beside its custom resource. */
 export interface RenderInputs {

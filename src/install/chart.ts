@@ -6,7 +6,7 @@ import { storedVersion } from '../contract/crd.js';
 import type { StructuralSchema } from '../contract/crd.js';
 import type { Kind } from '../contract/kind.js';
 import { definitionType } from '../contract/resource.js';
-import { readYaml, writeYaml } from '../contract/yaml.js';
+import { readYaml, writeYaml } from '../values/yaml.js';
 import { DEFAULT_NAMESPACE, kindName } from './names.js';
 import { MONITORING_PARTS, RUNBOOKS } from './props.js';
 import type { InstallProps } from './props.js';

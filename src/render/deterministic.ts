@@ -1,10 +1,17 @@
 import { messageOf, OperatorError } from '../contract/error.js';
-import type { KindConstruct, Render, Rendered, RenderedKind, RenderInputs } from '../contract/kind.js';
+import type {
+  KindConstruct,
+  Render,
+  Rendered,
+  RenderedKind,
+  RenderInputs,
+  ReferencedByName,
+} from '../contract/kind.js';
 import { recordOf } from '../contract/names.js';
-import { contentHash, describeRef, isContainer, keyOf, objectId, refOf } from '../contract/object.js';
+import { contentHash, isContainer } from '../values/json.js';
+import { describeRef, keyOf, objectId, refOf } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
-import type { ReferencedByName } from '../author/references.js';
-import { readsSecrets } from '../contract/origin.js';
+import { readsSecrets } from '../values/origin.js';
 import { groupKind } from '../contract/resource.js';
 
 /** Number of custom resources that are rendered twice before anything is created: an author sees at once what isn't deterministic. */

@@ -1,7 +1,6 @@
-import type { RenderedKind, RenderInputs } from '../contract/kind.js';
+import type { RenderedKind, RenderInputs, Find } from '../contract/kind.js';
 import { byName, isMap, objectId } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
-import type { Find } from '../author/references.js';
 import { groupKind } from '../contract/resource.js';
 import { parseDocuments, placeOf, readSources } from '../validate/document.js';
 import { FORMATS } from '../validate/formats.js';

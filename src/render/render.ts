@@ -4,15 +4,14 @@ import { Script } from 'node:vm';
 import { ApiObject, App, Chart, DependencyGraph } from 'cdk8s';
 import type { IResolver, Lazy, ResolutionContext } from 'cdk8s';
 import type { IConstruct } from 'constructs';
-import { controlOf } from '../author/control.js';
+import { controlOf } from '../values/control.js';
 import { ENDING, inAnotherWorld, readOf, unsteadiness } from './deterministic.js';
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { Render, Rendered, RenderedKind, RenderInputs } from '../contract/kind.js';
-import { childLabels } from '../contract/names.js';
+import { childLabels, NAMESPACE } from '../contract/names.js';
 import { controllerOf, describeRef, isMap, objectId, refOf } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
-import { originOf, thrownReading } from '../contract/origin.js';
-import { NAMESPACE } from '../author/references.js';
+import { originOf, thrownReading } from '../values/origin.js';
 import { groupKind } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
 

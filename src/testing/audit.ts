@@ -1,13 +1,14 @@
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { Generated } from '../contract/generated.js';
-import { isGenerated } from '../contract/generated.js';
+import { isGenerated } from '../values/generated.js';
 import type { Rendered } from '../contract/kind.js';
 import { childrenFieldManager, GENERATED_ANNOTATION, recordOf } from '../contract/names.js';
-import { contentHash, controllerOf, keyOf, objectId } from '../contract/object.js';
+import { contentHash } from '../values/json.js';
+import { controllerOf, objectId } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { readinessIn, waitOf } from '../author/order.js';
 import { renderObserving } from '../author/owned-children.js';
-import { keepStatus, observedOf } from '../contract/projections.js';
+import { keepStatus, observedOf } from '../values/projections.js';
 import { groupKind } from '../contract/resource.js';
 import { APPLY } from '../client/api.js';
 import { wasAppliedBy } from '../engine/steps/managed-fields.js';
@@ -134,7 +135,7 @@ export function generatedOf(
 ): { readonly generated?: Generated; readonly texts: readonly string[] } {
   const { rendering } = swept.kind;
   const ofKind = 'each' in rendering ? rendering.each.generated : undefined;
-  const secret = live.find((object) => isGenerated(object) && keyOf(object) === ofKind?.keyOf(cr));
+  const secret = live.find((object) => ofKind && objectId(object) === objectId(ofKind.secretOf(cr)));
   if (!ofKind || !secret) return { texts: [] };
   const generated = ofKind.propsOf(cr, kept(swept, secret));
   return { generated, texts: [generated.checksum, ...Object.values(secret.data as Values)] };

@@ -8,9 +8,10 @@ import {
   recordOf,
   ROTATE_ANNOTATION,
 } from '../contract/names.js';
-import { isGenerated, rotationOf } from '../contract/generated.js';
+import { isGenerated, rotationOf } from '../values/generated.js';
 import type { RenderedKind } from '../contract/kind.js';
-import { contentHash, controllerOf, describeRef, objectId, refOf } from '../contract/object.js';
+import { contentHash } from '../values/json.js';
+import { controllerOf, describeRef, objectId, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import { fieldAt } from '../engine/steps/managed-fields.js';
@@ -21,8 +22,16 @@ import { collection } from './cluster.js';
 import { eventually } from './eventually.js';
 import { differences } from './render.js';
 import type { Outcome } from './sweep.js';
-import { ANY_SITE, attempt, becomes, conditionOf, CONVERGENCE_MILLISECONDS } from './trial.js';
-import { rolledOut, trialOfEach, undisturbed } from './trial.js';
+import {
+  ANY_SITE,
+  attempt,
+  becomes,
+  conditionOf,
+  CONVERGENCE_MILLISECONDS,
+  rolledOut,
+  trialOfEach,
+  undisturbed,
+} from './trial.js';
 import type { Stand, Trial } from './trial.js';
 import type { EventFault, KillPoint, Wire } from './wire.js';
 

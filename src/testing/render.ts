@@ -8,7 +8,8 @@ import { differences as deepDifferences, inAnotherWorld } from '../render/determ
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { Generated } from '../contract/generated.js';
 import type { Kind, Rendered } from '../contract/kind.js';
-import { isMap, objectId, SECRET_CHECKSUM } from '../contract/object.js';
+import { isMap, objectId } from '../contract/object.js';
+import { SECRET_CHECKSUM } from '../values/json.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { judge, KnownKinds, readCustomResources } from '../validate/custom-resource.js';
 import { applyDefaults } from '../validate/defaults.js';

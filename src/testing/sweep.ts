@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import type { SandboxClient } from '#sandbox/client.js';
 import { storedVersion } from '../contract/crd.js';
-import { oneOf } from '../author/definition.js';
+import { oneOf } from '../values/suggest.js';
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { FlagValues, Kind } from '../contract/kind.js';
 import type { AnyObject } from '../contract/object.js';

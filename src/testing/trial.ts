@@ -5,7 +5,7 @@ import type { Kind, KindContext } from '../contract/kind.js';
 import { isHashAnnotation, selectorLabels } from '../contract/names.js';
 import { objectId } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
-import { withKeptStatus } from '../contract/projections.js';
+import { withKeptStatus } from '../values/projections.js';
 import { childReadiness } from '../author/readiness.js';
 import { groupKind, resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';

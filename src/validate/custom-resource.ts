@@ -3,7 +3,7 @@ import type { Kind } from '../contract/kind.js';
 import { groupOf, isMap, objectKey, valueAt } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
-import { suggest } from '../contract/suggest.js';
+import { suggest } from '../values/suggest.js';
 import { applyDefaults } from './defaults.js';
 import { parseDocuments, placeOf, remarkLine, readSources } from './document.js';
 import type { Document, Remark, SourceOptions } from './document.js';

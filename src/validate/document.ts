@@ -11,7 +11,7 @@ import {
   splitJson,
   YAML_OPTIONS,
   YamlError,
-} from '../contract/yaml.js';
+} from '../values/yaml.js';
 import { InputError } from './problem.js';
 import type { Path } from './problem.js';
 

@@ -1,5 +1,5 @@
 import type { ErrorObject } from 'ajv';
-import { suggest } from '../contract/suggest.js';
+import { suggest } from '../values/suggest.js';
 import { RE2 } from './formats.js';
 import { MISSING, showValue, UNKNOWN_FIELD } from './problem.js';
 import type { Path, Problem } from './problem.js';

@@ -1,5 +1,5 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net';
-import { compileRegularExpression } from '../contract/regular-expression.js';
+import { compileRegularExpression } from '../values/regular-expression.js';
 import { showValue } from './problem.js';
 import type { Problem } from './problem.js';
 

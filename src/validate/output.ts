@@ -1,7 +1,7 @@
 import { groupOf } from '../contract/object.js';
 import type { AnyObject, KubernetesObject } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
-import { writeYaml } from '../contract/yaml.js';
+import { writeYaml } from '../values/yaml.js';
 
 /** The manifests of one custom resource. */
 export interface ManifestFile {

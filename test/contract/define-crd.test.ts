@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { loadCrd, storedVersion } from '../../src/contract/crd.js';
+import { loadCrd } from '../../src/author/load-crd.js';
+import { storedVersion } from '../../src/contract/crd.js';
 import { defineCrd } from '../../src/author/define-crd.js';
 import { OperatorError } from '../../src/contract/error.js';
 

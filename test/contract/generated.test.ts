@@ -1,7 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { ChangeSet } from '../../src/contract/change.js';
 import type { Plan } from '../../src/contract/controller.js';
-import { bitsOf, KindGenerated, makeValue, secretType } from '../../src/contract/generated.js';
+import { bitsOf, GeneratedSecrets } from '../../src/author/generated.js';
+import { makeValue, secretType } from '../../src/values/generated.js';
 import type { AnyObject, CustomResource } from '../../src/contract/object.js';
 import { OwnedChildren } from '../../src/author/owned-children.js';
 import type { OwningKind } from '../../src/author/owned-children.js';
@@ -11,7 +12,7 @@ import { groupKind, resourceType } from '../../src/contract/resource.js';
 const WIDGET = resourceType({ apiVersion: 'demo.io/v1', kind: 'Widget' });
 const DEPLOYMENT = resourceType({ apiVersion: 'apps/v1', kind: 'Deployment' });
 const values = { password: {}, key: { bytes: 16 } };
-const generated = new KindGenerated(WIDGET, values);
+const generated = new GeneratedSecrets(WIDGET, values);
 const WEB: AnyObject = {
   apiVersion: 'apps/v1',
   kind: 'Deployment',
@@ -160,7 +161,7 @@ describe('generated values', () => {
   });
 
   it('are made again where one is empty that counts as missing then', () => {
-    const ofKind = new KindGenerated(WIDGET, { ...values, password: { emptyIsMissing: true } });
+    const ofKind = new GeneratedSecrets(WIDGET, { ...values, password: { emptyIsMissing: true } });
     const made = (data: object) => planned(cr(), live('', data), { generated: ofKind }).plan;
     const again = made({ password: '', key: 'b' });
     expect(again.apply).toMatchObject([{ generate: { password: {}, key: {} } }]);

@@ -1,9 +1,10 @@
 import { expect, it, test } from 'vitest';
 import { defineCrd } from '../../src/author/define-crd.js';
 import { KNOWN_KINDS } from '../../src/author/define-kind.js';
+import * as definition from '../../src/author/definition.js';
 import * as names from '../../src/contract/names.js';
 import { groupKind, guessPlural } from '../../src/contract/resource.js';
-import { suggest } from '../../src/contract/suggest.js';
+import { suggest } from '../../src/values/suggest.js';
 
 const KIND = { apiVersion: 'kosmos.io/v1', kind: 'AppService' };
 
@@ -26,30 +27,32 @@ it('keeps the names that are promised', () => {
 
 const long = (length: number): string => 'a'.repeat(length);
 
-test.each<[check: keyof typeof names & `is${string}`, right: unknown[], wrong: unknown[]]>([
-  ['isLabel', ['a', 'web-1', long(63)], ['', 'A', '1a', 'a-', 'a.b', long(64), 1, undefined]],
+test.each<[check: `is${'Label' | 'Group' | 'Kind' | 'KubernetesGroup'}`, right: unknown[], wrong: unknown[]]>(
   [
-    'isGroup',
-    ['example.com', '1.example.com', `${long(63)}.com`],
+    ['isLabel', ['a', 'web-1', long(63)], ['', 'A', '1a', 'a-', 'a.b', long(64), 1, undefined]],
     [
-      'apps',
-      'Web.example.com',
-      'a..b',
-      '-a.b',
-      'a.b.',
-      `${long(64)}.com`,
-      `${long(62)}.`.repeat(4) + 'comm',
-      7,
+      'isGroup',
+      ['example.com', '1.example.com', `${long(63)}.com`],
+      [
+        'apps',
+        'Web.example.com',
+        'a..b',
+        '-a.b',
+        'a.b.',
+        `${long(64)}.com`,
+        `${long(62)}.`.repeat(4) + 'comm',
+        7,
+      ],
     ],
+    [
+      'isKubernetesGroup',
+      ['k8s.io', 'networking.k8s.io', 'kubernetes.io'],
+      ['cluster.x-k8s.io', 'k8s.io.example.com'],
+    ],
+    ['isKind', ['A', 'HTTPRoute', 'V2'], ['a', 'A-b', `A${long(63)}`, '', 1]],
   ],
-  [
-    'isKubernetesGroup',
-    ['k8s.io', 'networking.k8s.io', 'kubernetes.io'],
-    ['cluster.x-k8s.io', 'k8s.io.example.com'],
-  ],
-  ['isKind', ['A', 'HTTPRoute', 'V2'], ['a', 'A-b', `A${long(63)}`, '', 1]],
-])('%s takes %j and not %j', (check, right, wrong) => {
-  const judge = names[check] as (name: unknown) => boolean;
+)('%s takes %j and not %j', (check, right, wrong) => {
+  const judge = definition[check] as (name: unknown) => boolean;
   expect(right.filter((name) => !judge(name))).toEqual([]);
   expect(wrong.filter(judge)).toEqual([]);
 });

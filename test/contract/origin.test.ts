@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
-import { describeThrown, markedOrigin, originOf, thrownReading } from '../../src/contract/origin.js';
+import { describeThrown, markedOrigin, originOf, thrownReading } from '../../src/values/origin.js';
 import { folderWith } from '../synth/fixtures.js';
 
 function withStack(...frames: string[]): Error {

@@ -5,13 +5,13 @@ import type { Plan, Reader } from '../../src/contract/controller.js';
 import { OperatorError } from '../../src/contract/error.js';
 import type { Render } from '../../src/contract/kind.js';
 import { APPLIED_HASH_ANNOTATION, LAST_APPLIED_ANNOTATION } from '../../src/contract/names.js';
-import { contentHash } from '../../src/contract/object.js';
+import { contentHash } from '../../src/values/json.js';
 import type { AnyObject, CustomResource } from '../../src/contract/object.js';
 import { OwnedChildren } from '../../src/author/owned-children.js';
 import type { OwnFunctions, OwningKind } from '../../src/author/owned-children.js';
 import { keepPod, podsOf } from '../../src/author/pods.js';
-import { keepUnreadable } from '../../src/contract/projections.js';
-import { checksumAnnotations, KindReferences } from '../../src/author/references.js';
+import { keepUnreadable } from '../../src/values/projections.js';
+import { checksumAnnotations, ReferenceResolver } from '../../src/author/references.js';
 import { groupKind, resourceType } from '../../src/contract/resource.js';
 
 const NOW = new Date('2026-01-02T03:04:05Z');
@@ -601,7 +601,7 @@ describe('OwnedChildren, an object that waits for another', () => {
 describe('OwnedChildren, references', () => {
   const CONFIG_MAP = resourceType({ apiVersion: 'v1', kind: 'ConfigMap' });
   const theme = { apiVersion: 'v1', kind: 'ConfigMap', name: () => 'web', optional: true };
-  const kind = { children: [CONFIG_MAP], references: new KindReferences(WIDGET, { theme }) };
+  const kind = { children: [CONFIG_MAP], references: new ReferenceResolver(WIDGET, { theme }) };
   const render: Render = (_, __, inputs) => [
     { ...object(CONFIG_MAP, 'web'), data: checksumAnnotations(inputs?.references ?? {}) },
   ];

@@ -5,8 +5,8 @@ import { expect, it } from 'vitest';
 import type { Found, Lookup, Query } from '../../src/contract/controller.js';
 import { OperatorError } from '../../src/contract/error.js';
 import type { AnyObject, CustomResource } from '../../src/contract/object.js';
-import { keepUnreadable } from '../../src/contract/projections.js';
-import { checksumAnnotations, KindReferences } from '../../src/author/references.js';
+import { keepUnreadable } from '../../src/values/projections.js';
+import { checksumAnnotations, ReferenceResolver } from '../../src/author/references.js';
 import type { ReferenceProps } from '../../src/author/references.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { controllerRender, render } from '../../src/render/render.js';
@@ -34,7 +34,7 @@ function resolved(
   };
   let [message, reason] = ['', ''];
   try {
-    new KindReferences(type, { db: props }).resolve(one, find);
+    new ReferenceResolver(type, { db: props }).resolve(one, find);
   } catch (error) {
     ({ message, reason } = error as OperatorError);
   }
@@ -89,7 +89,7 @@ it.each<[what: string, props: Partial<ReferenceProps<never>>, message: string]>(
 
 it('what is found in a namespace is refused, where the type is declared without', () => {
   const props = { apiVersion: 'x.io/v1', kind: 'Key', namespaced: false, name: () => 'db' } as const;
-  const references = new KindReferences(WIDGET, { db: props });
+  const references = new ReferenceResolver(WIDGET, { db: props });
   const find = () => ({ objects: [{ ...props, metadata: { namespace: 'other', name: 'db' } }] });
   expect(() => references.resolve(cr('web'), find as never)).toThrow(
     'Widget shop/web refers to Key db (references.db), and Key other/db was found, which is in a namespace: leave namespaced: false out of the reference',
@@ -105,7 +105,7 @@ it('nothing of a Secret but its checksum is kept, unless its data is asked for',
   const live = { ...secret, data: { password: 'c2VjcmV0' }, metadata: { name: 'db', annotations } };
   const kept = (data: boolean) => {
     const props = { apiVersion: 'v1', kind: 'Secret', name: () => 'db', data };
-    return JSON.stringify(new KindReferences(WIDGET, { db: props }).lookups[0]?.keep(live));
+    return JSON.stringify(new ReferenceResolver(WIDGET, { db: props }).lookups[0]?.keep(live));
   };
   expect(kept(true)).toContain('c2VjcmV0');
   expect(kept(false)).not.toContain('c2VjcmV0');
@@ -115,7 +115,7 @@ it('the checksum of a Secret follows its content and its UID, and no one without
   const props = { apiVersion: 'v1', kind: 'Secret', name: () => 'db' } as const;
   const of = (password: string, uid?: string, namespace = 'shop') => {
     const metadata = { name: 'db', namespace, ...(uid !== undefined && { uid }) };
-    const kept = new KindReferences(WIDGET, { db: props }).lookups[0]!.keep({
+    const kept = new ReferenceResolver(WIDGET, { db: props }).lookups[0]!.keep({
       ...props,
       metadata,
       data: { password },
@@ -150,7 +150,7 @@ it('a construct cannot change what others refer to as well', () => {
     }
   }
   const CONFIG_MAP = resourceType({ apiVersion: 'v1', kind: 'ConfigMap' });
-  const references = new KindReferences(WIDGET, { shared: { ...CONFIG_MAP, name: () => 'shared' } });
+  const references = new ReferenceResolver(WIDGET, { shared: { ...CONFIG_MAP, name: () => 'shared' } });
   const metadata = { namespace: 'shop', name: 'shared', uid: 's', resourceVersion: '1' };
   const stored = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { color: 'red' } };
   const kept = references.lookups[0]?.keep(stored) as AnyObject;
@@ -240,7 +240,7 @@ it.each<[what: string, make: (text: string, scope: Construct) => unknown, said: 
     }
   }
   const CONFIG_MAP = resourceType({ apiVersion: 'v1', kind: 'ConfigMap' });
-  const references = new KindReferences(WIDGET, { db: { ...secret, name: () => 'db' } });
+  const references = new ReferenceResolver(WIDGET, { db: { ...secret, name: () => 'db' } });
   const stored = {
     ...secret,
     metadata: { namespace: 'shop', name: 'db' },

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { RE2JS } from '@bufbuild/re2';
 import { patterns } from '../kinds/job-watcher/syntax.js';
-import { compileRegularExpression, sizeOfRegularExpression } from '../../src/contract/regular-expression.js';
+import { compileRegularExpression, sizeOfRegularExpression } from '../../src/values/regular-expression.js';
 
 const finds = (pattern: string, text: string): boolean => compileRegularExpression(pattern).test(text);
 

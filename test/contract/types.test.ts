@@ -5,8 +5,8 @@ import type { KosmosAppService } from '../../imports/kosmos.io.js';
 import { defineCrd } from '../../src/author/define-crd.js';
 import { defineKind } from '../../src/author/define-kind.js';
 import type { KubernetesManifest, Wire } from '../../src/author/kubernetes-types.js';
-import type { ReferenceProps, References } from '../../src/author/references.js';
-import type { PropsOf, SpecOf, StatusOf } from '../../src/author/typed-crd.js';
+import type { ReferenceProps } from '../../src/author/references.js';
+import type { References, PropsOf, SpecOf, StatusOf } from '../../src/author/typed-crd.js';
 
 /** Checked by the compiler, `tsc -p test`; running it proves little more than that it loads. */
 const crd = defineCrd({

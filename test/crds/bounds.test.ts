@@ -1,7 +1,7 @@
 import { globSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { loadCrd } from '../../src/contract/crd.js';
+import { loadCrd } from '../../src/author/load-crd.js';
 import type { StructuralSchema } from '../../src/contract/crd.js';
 
 const crds = new URL('../../crds/', import.meta.url);

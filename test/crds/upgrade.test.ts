@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { loadCrd } from '../../src/contract/crd.js';
+import { loadCrd } from '../../src/author/load-crd.js';
 import type { CustomResourceDefinition } from '../../src/contract/crd.js';
 import { upgradeBreaks } from './upgrade-check.js';
 

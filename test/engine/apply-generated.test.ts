@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Change } from '../../src/contract/change.js';
-import { KindGenerated, secretType } from '../../src/contract/generated.js';
+import { GeneratedSecrets } from '../../src/author/generated.js';
+import { secretType } from '../../src/values/generated.js';
 import type { GeneratedValues } from '../../src/contract/generated.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { Api } from '../../src/client/api.js';
@@ -14,7 +15,7 @@ import { FakeApiServer } from './support/fake-api-server.js';
 import { VirtualClock } from './support/virtual-clock.js';
 
 const values = { password: {}, key: { bytes: 16 } };
-const generated = new KindGenerated(WIDGET, values);
+const generated = new GeneratedSecrets(WIDGET, values);
 let server: FakeApiServer;
 
 /** A process, and what it has seen of the cluster. */

@@ -8,7 +8,7 @@ import {
 } from '../../src/contract/names.js';
 import { controllerOf } from '../../src/contract/object.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { keepStatus, unreadableFor } from '../../src/contract/projections.js';
+import { keepStatus, unreadableFor } from '../../src/values/projections.js';
 import { Store } from '../../src/engine/watch/cache.js';
 import type { StoreProps } from '../../src/engine/watch/cache.js';
 import { isLegacy, sharedWith, withoutOwners } from '../../src/engine/steps/managed-fields.js';

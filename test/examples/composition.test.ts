@@ -10,7 +10,7 @@ import { defineCrd } from '../../src/author/define-crd.js';
 import { defineKind } from '../../src/author/define-kind.js';
 import type { OwnedKind } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { keepStatus } from '../../src/contract/projections.js';
+import { keepStatus } from '../../src/values/projections.js';
 import { dependencyReadiness } from '../../src/author/readiness.js';
 import { groupKind } from '../../src/contract/resource.js';
 import { render } from '../../src/render/render.js';

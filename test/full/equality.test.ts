@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { parseAllDocuments, stringify } from 'yaml';
 import { APPLIED_HASH_ANNOTATION } from '../../src/contract/names.js';
-import { canonicalJson } from '../../src/contract/object.js';
+import { canonicalJson } from '../../src/values/json.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { groupKind } from '../../src/contract/resource.js';
 import { appService } from '../../src/kinds/app-service/kind.js';

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import { durationSeconds } from '../../src/kinds/job-watcher/duration.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
-import { compileRegularExpression } from '../../src/contract/regular-expression.js';
+import { compileRegularExpression } from '../../src/values/regular-expression.js';
 import { formatProblem } from '../../src/validate/problem.js';
 import type { Problem } from '../../src/validate/problem.js';
 import { durations, patterns } from '../kinds/job-watcher/syntax.js';

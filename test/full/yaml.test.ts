@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
-import { writeYaml } from '../../src/contract/yaml.js';
+import { writeYaml } from '../../src/values/yaml.js';
 import { parseDocuments, readSources } from '../../src/validate/document.js';
 import { scalars } from '../synth/support/scalars.js';
 import { withFolder } from '../support/commands.js';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { repoFolder } from '../../sandbox/paths.js';
-import { writeYaml } from '../../src/contract/yaml.js';
+import { writeYaml } from '../../src/values/yaml.js';
 import { argoHealthPatch } from '../../src/install/argo-health.js';
 import { loadBundle } from '../support/bundle.js';
 

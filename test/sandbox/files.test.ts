@@ -3,14 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { readYaml } from '../../src/contract/yaml.js';
+import { readYaml } from '../../src/values/yaml.js';
 import { AuditLog } from '../../sandbox/audit.js';
 import { openSandbox, type SandboxHandle } from '../../sandbox/client.js';
-import { kubeconfigFor } from '../../sandbox/users.js';
+import { kubeconfigFor, makeUsers, tokenFile } from '../../sandbox/users.js';
 import { tryLock } from '../../sandbox/lock.js';
 import { identify, isRunning } from '../../sandbox/process.js';
 import { checkName, readState, removeState, writeState } from '../../sandbox/state.js';
-import { makeUsers, tokenFile } from '../../sandbox/users.js';
 
 let dir: string;
 beforeEach(async () => {

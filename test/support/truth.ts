@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { Condition } from '../../src/contract/conditions.js';
 import type { Reader, TypeRef, Watch } from '../../src/contract/controller.js';
-import { keepStatus } from '../../src/contract/projections.js';
+import { keepStatus } from '../../src/values/projections.js';
 import { childrenFieldManager } from '../../src/contract/names.js';
 import { controllerOf, groupOf, objectKey } from '../../src/contract/object.js';
 import type { AnyObject } from '../../src/contract/object.js';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { loadCrd } from '../../src/contract/crd.js';
-import { decodeText, readYaml } from '../../src/contract/yaml.js';
+import { loadCrd } from '../../src/author/load-crd.js';
+import { decodeText, readYaml } from '../../src/values/yaml.js';
 import { parseDocuments } from '../../src/validate/document.js';
 import type { Document } from '../../src/validate/document.js';
 import { folderWith, widgetCrd } from './fixtures.js';

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import type { Kind } from '../../contract/kind.js';
 import { isMap, objectKey } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
-import { describeThrown } from '../../contract/origin.js';
+import { describeThrown } from '../../values/origin.js';
 import { DEFAULT_NAMESPACE, kindName } from '../../install/names.js';
 import { installedRules } from '../../install/rules.js';
 import type { PolicyRule } from '../../install/rules.js';

@@ -1,6 +1,6 @@
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { rfc3339Seconds } from '../../contract/conditions.js';
+import { rfc3339Seconds } from '../../author/conditions.js';
 import { plain } from '../output.js';
 import type { Color, Paint } from '../output.js';
 import type { EventStatus, ResourceStatus, StatusDocument } from '../tree/model.js';

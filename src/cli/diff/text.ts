@@ -2,7 +2,7 @@ import type { FieldConflict } from '../../contract/change.js';
 import type { Table } from '../../contract/controller.js';
 import { describeRef } from '../../contract/object.js';
 import type { ObjectRef } from '../../contract/object.js';
-import { writeYaml } from '../../contract/yaml.js';
+import { writeYaml } from '../../values/yaml.js';
 import type { ObjectPreview, PreviewAction } from '../../engine/preview/preview.js';
 import { forPerson } from '../cluster.js';
 import { plain } from '../output.js';

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { isGroup, isKind, isKubernetesGroup, isLabel } from '../../contract/names.js';
-import { suggest } from '../../contract/suggest.js';
+import { isGroup, isKind, isKubernetesGroup, isLabel } from '../../author/definition.js';
+import { suggest } from '../../values/suggest.js';
 import { CliError } from '../exit.js';
 
 /** @throws CliError with exit code 2 where a value can't be used */

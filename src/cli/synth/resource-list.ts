@@ -5,7 +5,7 @@ import { childLabels } from '../../contract/names.js';
 import { describeRef, objectId, refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import { groupKind } from '../../contract/resource.js';
-import { writeYaml } from '../../contract/yaml.js';
+import { writeYaml } from '../../values/yaml.js';
 import { checkDocuments, requireNamespace } from '../../validate/custom-resource.js';
 import type { CheckOptions, CustomResourceInput } from '../../validate/custom-resource.js';
 import { parseOne } from '../../validate/document.js';

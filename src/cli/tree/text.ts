@@ -1,7 +1,7 @@
-import { rfc3339Seconds } from '../../contract/conditions.js';
+import { rfc3339Seconds } from '../../author/conditions.js';
 import { describeRef } from '../../contract/object.js';
 import type { Kind } from '../../contract/kind.js';
-import { writeYaml } from '../../contract/yaml.js';
+import { writeYaml } from '../../values/yaml.js';
 import { plain, plainAll } from '../output.js';
 import type { OperatorStatus } from '../operators.js';
 import type { Color, Paint } from '../output.js';

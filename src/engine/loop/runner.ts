@@ -5,7 +5,7 @@ import type { Controller, Metric, Plan, TypeRef } from '../../contract/controlle
 import { OperatorError } from '../../contract/error.js';
 import { describeRef, objectId, splitKey } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
-import { reading } from '../../contract/origin.js';
+import { reading } from '../../values/origin.js';
 import { groupKind } from '../../contract/resource.js';
 import { declareMetric } from '../../telemetry/metrics.js';
 import type { Metrics, RecordSample } from '../../telemetry/metrics.js';

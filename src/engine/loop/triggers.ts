@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Controller, Watch } from '../../contract/controller.js';
 import { describeRef, objectId, refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
-import { thrownReading } from '../../contract/origin.js';
+import { thrownReading } from '../../values/origin.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { Applier } from '../steps/apply.js';
 import { setLatest } from '../steps/apply-state.js';

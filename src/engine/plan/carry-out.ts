@@ -3,7 +3,7 @@ import type { ApplyStep, EventProps, EventStep, Plan, StatusStep } from '../../c
 import { OperatorError } from '../../contract/error.js';
 import { objectId, refOf } from '../../contract/object.js';
 import type { ObjectRef } from '../../contract/object.js';
-import { describeThrown } from '../../contract/origin.js';
+import { describeThrown } from '../../values/origin.js';
 import { classify } from '../../client/api-error.js';
 import { fromPlan } from '../steps/apply.js';
 import type { Applier } from '../steps/apply.js';

@@ -1,4 +1,5 @@
-import { contentHash, describeRef, keyOf, objectId, refOf } from '../../contract/object.js';
+import { contentHash } from '../../values/json.js';
+import { describeRef, keyOf, objectId, refOf } from '../../contract/object.js';
 import type { Drift } from '../../contract/change.js';
 import type { ApplyStep } from '../../contract/controller.js';
 import { OperatorError } from '../../contract/error.js';

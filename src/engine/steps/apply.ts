@@ -4,7 +4,7 @@ import { controllerOf, describeRef, isMap, keyOf, objectId, refOf } from '../../
 import type { Change, Drift, FieldConflict } from '../../contract/change.js';
 import type { ApplyStep, DriftMode } from '../../contract/controller.js';
 import { messageOf, OperatorError } from '../../contract/error.js';
-import { isMadeFor, makeValue, presentKeys, rotationRecord } from '../../contract/generated.js';
+import { isMadeFor, makeValue, presentKeys, rotationRecord } from '../../values/generated.js';
 import type { GeneratedValues } from '../../contract/generated.js';
 import { ADOPT_BY_ANNOTATION, GENERATED_ANNOTATION, recordOf } from '../../contract/names.js';
 import type { AnyObject, ObjectRef } from '../../contract/object.js';

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { canonicalJson, isContainer, isTooDeep, MAX_DEPTH, sorted } from '../../contract/object.js';
+import { canonicalJson, isContainer, isTooDeep, MAX_DEPTH, sorted } from '../../values/json.js';
 import type { Drift } from '../../contract/change.js';
 import {
   ADOPT_BY_ANNOTATION,

@@ -1,9 +1,10 @@
-import { contentHash, describeRef, objectId, objectKey, refOf } from '../../contract/object.js';
+import { contentHash } from '../../values/json.js';
+import { describeRef, objectId, objectKey, refOf } from '../../contract/object.js';
 import type { Action, Change, ChangeSet } from '../../contract/change.js';
 import type { StatusStep } from '../../contract/controller.js';
 import { OperatorError } from '../../contract/error.js';
 import type { AnyObject } from '../../contract/object.js';
-import { describeThrown } from '../../contract/origin.js';
+import { describeThrown } from '../../values/origin.js';
 import { ApiError, classify } from '../../client/api-error.js';
 import type { Api } from '../../client/api.js';
 import type { LastApply, LastApplies } from './apply-state.js';

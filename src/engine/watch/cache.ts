@@ -1,19 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Found, Lookup, Query, TypeRef, Watch } from '../../contract/controller.js';
 import { messageOf, OperatorError } from '../../contract/error.js';
-import {
-  controllerOf,
-  deepFreeze,
-  describeRef,
-  isTooDeep,
-  keyOf,
-  refOf,
-  splitKey,
-  tooDeep,
-} from '../../contract/object.js';
+import { controllerOf, describeRef, keyOf, refOf, splitKey } from '../../contract/object.js';
+import { deepFreeze, isTooDeep, tooDeep } from '../../values/json.js';
 import type { AnyObject } from '../../contract/object.js';
-import { thrownReading } from '../../contract/origin.js';
-import { keepIdentity, keepStatus, keepUnreadable } from '../../contract/projections.js';
+import { thrownReading } from '../../values/origin.js';
+import { keepIdentity, keepStatus, keepUnreadable } from '../../values/projections.js';
 import { groupKind } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
 import type { Deletion, SweepReader } from '../../contract/sweep.js';

@@ -1,6 +1,7 @@
 import type { Found, Lookup, Query } from '../../contract/controller.js';
 import type { AnyObject } from '../../contract/object.js';
-import { byName, canonicalJson, isContainer, keyOf, splitKey } from '../../contract/object.js';
+import { byName, keyOf, splitKey } from '../../contract/object.js';
+import { canonicalJson, isContainer } from '../../values/json.js';
 import type { Scope } from '../../client/api.js';
 import { sameButVersion, Store } from './cache.js';
 import type { Finder } from './cache.js';

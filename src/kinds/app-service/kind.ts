@@ -1,11 +1,11 @@
-import { loadCrd, storedVersion } from '../../contract/crd.js';
+import { loadCrd } from '../../author/load-crd.js';
+import { storedVersion } from '../../contract/crd.js';
 import type { CustomResourceDefinition } from '../../contract/crd.js';
 import { defineKind } from '../../author/define-kind.js';
-import { misdefined, shownOption } from '../../author/definition.js';
+import { misdefined, shownOption, isGroup, isKubernetesGroup } from '../../author/definition.js';
 import { ENDING } from '../../render/deterministic.js';
 import { handOverReplicas } from '../../author/hand-over.js';
 import type { OwnedKind } from '../../contract/kind.js';
-import { isGroup, isKubernetesGroup } from '../../contract/names.js';
 import { AppService } from './construct.js';
 import { podsOf } from '../../author/pods.js';
 import { policySchema } from './policy.js';

@@ -1,5 +1,6 @@
 import { checkStatusSchema } from '../../author/define-kind.js';
-import { loadCrd, servedType, storedVersion } from '../../contract/crd.js';
+import { loadCrd } from '../../author/load-crd.js';
+import { servedType, storedVersion } from '../../contract/crd.js';
 import type { Finding, Kind } from '../../contract/kind.js';
 import { JobWatcherController } from './controller.js';
 import { flags, settingsOf } from './settings.js';

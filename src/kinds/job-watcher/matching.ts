@@ -1,5 +1,5 @@
 import { controllerOf, groupOf } from '../../contract/object.js';
-import { compileRegularExpression } from '../../contract/regular-expression.js';
+import { compileRegularExpression } from '../../values/regular-expression.js';
 import type { Finish, KeptJob } from './job.js';
 import type { Settings } from './settings.js';
 import { findsOne, type Watcher } from './watcher.js';

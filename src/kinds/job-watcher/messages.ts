@@ -1,4 +1,5 @@
-import { standardConditions, type ConditionProps, type Readiness } from '../../contract/conditions.js';
+import { standardConditions } from '../../author/conditions.js';
+import { type ConditionProps, type Readiness } from '../../contract/conditions.js';
 import type { EventProps, Explanation } from '../../contract/controller.js';
 import { OperatorError } from '../../contract/error.js';
 import { PAUSED_ANNOTATION } from '../../contract/names.js';

@@ -1,4 +1,4 @@
-import { rfc3339Seconds } from '../../contract/conditions.js';
+import { rfc3339Seconds } from '../../author/conditions.js';
 import { controllerOf, keyOf } from '../../contract/object.js';
 import type { Finish, KeptJob } from './job.js';
 import { addTo, type Due, type Reason, type Verdict } from './matching.js';

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ChangeSet } from '../../contract/change.js';
-import { dateConditions } from '../../contract/conditions.js';
+import { dateConditions } from '../../author/conditions.js';
 import { OperatorError } from '../../contract/error.js';
 import { objectId } from '../../contract/object.js';
 import { given } from '../common.js';

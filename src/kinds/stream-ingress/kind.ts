@@ -1,4 +1,5 @@
-import { loadCrd, servedType, storedVersion } from '../../contract/crd.js';
+import { loadCrd } from '../../author/load-crd.js';
+import { servedType, storedVersion } from '../../contract/crd.js';
 import { OperatorError } from '../../contract/error.js';
 import type { Finding, Kind, KindContext, RenderedTogether } from '../../contract/kind.js';
 import type { CustomResource } from '../../contract/object.js';

@@ -10,7 +10,7 @@ import type { Reader, TypeRef, Watch } from '../../contract/controller.js';
 import type { Wire } from '../../author/kubernetes-types.js';
 import { childrenFieldManager } from '../../contract/names.js';
 import { objectKey, splitKey, type AnyObject } from '../../contract/object.js';
-import { keepIdentity, keepStatus } from '../../contract/projections.js';
+import { keepIdentity, keepStatus } from '../../values/projections.js';
 import { resourceType, type ResourceType } from '../../contract/resource.js';
 import { given } from '../common.js';
 import { GROUP, KIND, portKey, type Protocol, type StreamIngress } from './spec.js';

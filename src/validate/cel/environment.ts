@@ -11,7 +11,7 @@ import {
 } from '@bufbuild/cel';
 import type { CelList, CelValue, CelEnv, CelFunc } from '@bufbuild/cel';
 import { strings } from '@bufbuild/cel/ext';
-import { compileRegularExpression } from '../../contract/regular-expression.js';
+import { compileRegularExpression } from '../../values/regular-expression.js';
 
 /** Identity of items in a list of type `set` or `map`: by themselves, or by these fields. */
 type ItemKeys = readonly string[] | 'value';

@@ -1,7 +1,7 @@
 import type { ChangeSet } from '../../../src/contract/change.js';
 import type { Controller, Plan, Reader, Watch } from '../../../src/contract/controller.js';
 import { controllerOf, objectKey, type AnyObject } from '../../../src/contract/object.js';
-import { keepStatus } from '../../../src/contract/projections.js';
+import { keepStatus } from '../../../src/values/projections.js';
 import { groupKind } from '../../../src/contract/resource.js';
 import { streamIngress as kind } from '../../../src/kinds/stream-ingress/kind.js';
 import type { StreamIngressStatus } from '../../../src/kinds/stream-ingress/spec.js';

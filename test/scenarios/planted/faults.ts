@@ -6,7 +6,7 @@ import type { CustomResourceProps, Kind } from '../../../src/contract/kind.js';
 import { ADOPT_BY_ANNOTATION, DRIFT_ANNOTATION, PAUSED_ANNOTATION } from '../../../src/contract/names.js';
 import { objectKey } from '../../../src/contract/object.js';
 import type { AnyObject } from '../../../src/contract/object.js';
-import { keepStatus } from '../../../src/contract/projections.js';
+import { keepStatus } from '../../../src/values/projections.js';
 import { plantedCrd } from './crd.js';
 import type { PlantedSpec } from './crd.js';
 import { Sound, sound, soundProps } from './sound.js';

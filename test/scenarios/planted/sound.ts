@@ -3,7 +3,7 @@ import { Construct } from 'constructs';
 import { defineKind } from '../../../src/author/define-kind.js';
 import type { CustomResourceProps } from '../../../src/contract/kind.js';
 import { selectorLabels } from '../../../src/contract/names.js';
-import { contentHash } from '../../../src/contract/object.js';
+import { contentHash } from '../../../src/values/json.js';
 import { plantedCrd } from './crd.js';
 import type { PlantedSpec } from './crd.js';
 

@@ -1,5 +1,5 @@
 import type { StructuralSchema } from '../../../src/contract/crd.js';
-import { compileRegularExpression } from '../../../src/contract/regular-expression.js';
+import { compileRegularExpression } from '../../../src/values/regular-expression.js';
 
 /** Text of every format, then text that some pattern may like. */
 const TEXTS: Readonly<Record<string, string>> = {

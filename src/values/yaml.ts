@@ -1,5 +1,5 @@
 import { Composer, Document, isAlias, isMap, isScalar, isSeq, LineCounter, Parser, visit } from 'yaml';
-import { isMap as isObject } from './object.js';
+import { isMap as isObject } from '../contract/object.js';
 import type { Alias, Node, Scalar, ScalarTag, YAMLError, YAMLMap } from 'yaml';
 
 /**
@@ -159,7 +159,7 @@ export function itemsOf(value: unknown): readonly unknown[] | undefined {
 /** Value of an alias. */
 interface Anchored {
   readonly value: unknown;
-  /** How many values it holds. */
+  /** Number of values that it holds. */
   readonly size: number;
 }
 

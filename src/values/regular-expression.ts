@@ -1,5 +1,5 @@
 import { RE2JS } from '@bufbuild/re2';
-import { messageOf } from './error.js';
+import { messageOf } from '../contract/error.js';
 
 /** Something that finds its pattern in a text. */
 export interface Matcher {
@@ -11,7 +11,7 @@ export interface Matcher {
 /** Size of the largest regular expression that is compiled; what it costs to compile grows with it. */
 const MAX_SIZE = 20_000;
 
-/** Estimated bytes of all that is compiled, together with what searching has added. */
+/** Maximum number of estimated bytes of all that is compiled, together with what searching has added. */
 const MAX_COMPILED_BYTES = 32 * 2 ** 20;
 const BYTES_PER_INSTRUCTION = 300;
 /** Bytes of one state of the automaton that a search builds, which has up to 4 more for each instruction. */

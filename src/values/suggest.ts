@@ -36,3 +36,9 @@ function editDistance(a: string, b: string): number {
   }
   return at(a.length, b.length);
 }
+
+/** Returns the name that was meant, or all there are. */
+export function oneOf(unknown: string, known: readonly string[]): string {
+  const near = suggest(unknown, known);
+  return near === undefined ? `there are ${known.join(', ')}` : `did you mean ${near}?`;
+}

@@ -1,8 +1,8 @@
 import { relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { messageOf, OperatorError } from './error.js';
-import { LAST_APPLIED_ANNOTATION } from './names.js';
-import { isMap, valueAt } from './object.js';
+import { messageOf, OperatorError } from '../contract/error.js';
+import { LAST_APPLIED_ANNOTATION } from '../contract/names.js';
+import { isMap, valueAt } from '../contract/object.js';
 
 /** Folder of this project's own code, compiled or not. */
 const OWN = fileURLToPath(new URL('..', import.meta.url));

@@ -3,11 +3,12 @@ import {
   APPLIED_HASH_ANNOTATION,
   GENERATED_ANNOTATION,
   isHashAnnotation,
-} from './names.js';
-import type { OperatorError } from './error.js';
-import { deepFreeze, isMap, isTooDeep, objectId } from './object.js';
-import type { AnyObject, KubernetesObject, ObjectMeta, OwnerReference } from './object.js';
-import { groupKind } from './resource.js';
+} from '../contract/names.js';
+import type { OperatorError } from '../contract/error.js';
+import { deepFreeze, isTooDeep } from './json.js';
+import { isMap, objectId } from '../contract/object.js';
+import type { AnyObject, KubernetesObject, ObjectMeta, OwnerReference } from '../contract/object.js';
+import { groupKind } from '../contract/resource.js';
 
 /** Projection to identity and owners. */
 export function keepIdentity({ apiVersion, kind, metadata }: AnyObject): AnyObject {

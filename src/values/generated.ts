@@ -1,0 +1,73 @@
+import type { GeneratedValue, GeneratedValues } from '../contract/generated.js';
+import { GENERATED_ANNOTATION } from '../contract/names.js';
+import type { AnyObject } from '../contract/object.js';
+import { resourceType } from '../contract/resource.js';
+import { contentHash } from './json.js';
+
+/** Type of the condition that says which rotation was followed; the Secret says so too, until it is restored. */
+export const ROTATED = 'Rotated';
+
+export const LETTERS_AND_DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+
+/** Returns the value as it stands in the Secret, before it is encoded. @param random returns an integer from 0 to below its argument */
+export function makeValue(
+  { length = 32, alphabet = LETTERS_AND_DIGITS, bytes }: GeneratedValue,
+  random: (below: number) => number,
+): string {
+  const pick = <T>(count: number, from: number, as: (index: number) => T): T[] =>
+    Array.from({ length: count }, () => as(random(from)));
+  if (bytes !== undefined) return Buffer.from(pick(bytes, 256, (byte) => byte)).toString('base64');
+  return pick(length, alphabet.length, (index) => alphabet[index]).join('');
+}
+
+export const secretType = resourceType({ apiVersion: 'v1', kind: 'Secret' });
+
+/** Reports whether an object is a Secret of generated values, which is never pruned. */
+export function isGenerated({ kind, metadata }: AnyObject): boolean {
+  return kind === 'Secret' && metadata.annotations?.[GENERATED_ANNOTATION] !== undefined;
+}
+
+export type SecretData = Readonly<Record<string, unknown>>;
+
+/** Returns those keys of a Secret that the kind has, and that have a value, or an empty one that doesn't count as missing. */
+export function presentKeys(values: GeneratedValues, data: SecretData = {}): string[] {
+  return Object.keys(data).filter(
+    (key) => Object.hasOwn(values, key) && (data[key] || !values[key]?.emptyIsMissing),
+  );
+}
+
+/** Maximum number of earlier rotations that a Secret remembers. */
+const MAX_ROTATIONS = 50;
+
+/** Returns the value of `generated` for a rotation: its text, and below it hashes of those before, the latest first. */
+export function rotationRecord(token: string, before = ''): string {
+  const [last = '', ...earlier] = before.split('\n');
+  const all = last === '' ? earlier : [tokenHash(last), ...earlier];
+  return [onOneLine(token), ...all.slice(0, MAX_ROTATIONS)].join('\n');
+}
+
+/** Returns the text of the rotation that values were made for. @param made the value of `generated` */
+export function rotationOf(made: string): string {
+  return made.split('\n', 1)[0] ?? '';
+}
+
+/**
+ * Reports whether values are those that a rotation has asked for. Without a token, they are; so are those of a Secret that was
+ * adopted, until the next token. A token that was followed before, as where a revert brings it back, asks for nothing.
+ */
+export function isMadeFor(token: string | undefined, made: string | undefined): boolean {
+  if (made === undefined) return false;
+  if (!token || rotationOf(made) === onOneLine(token)) return true;
+  return made
+    .split('\n')
+    .slice(1)
+    .includes(tokenHash(onOneLine(token)));
+}
+
+function onOneLine(token: string): string {
+  return token.replaceAll('\n', ' ');
+}
+
+function tokenHash(token: string): string {
+  return contentHash([token]).slice(0, 16);
+}
