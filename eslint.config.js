@@ -13,7 +13,7 @@ const layers = {
   author: ['contract', 'values', 'render'],
   kinds: ['contract', 'values', 'telemetry', 'author', 'render'],
   engine: ['contract', 'values', 'telemetry', 'client'],
-  install: ['contract', 'values', 'telemetry'],
+  install: ['contract', 'values', 'telemetry', 'client'],
   testing: [
     'contract',
     'values',

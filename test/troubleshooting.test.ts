@@ -24,7 +24,7 @@ function reasonsIn(path: string): string[] {
 /** Reasons that no custom resource gets. */
 const UNWRITTEN = new Set([
   // Of commands, and of starts that fail.
-  ...['DryRunUnsupported', 'InvalidDefinition', 'InvalidInput', 'NoCluster', 'WouldDelete'],
+  ...['DryRunUnsupported', 'InvalidDefinition', 'InvalidInput', 'NoCluster', 'Timeout', 'WouldDelete'],
   // Of a process that may no longer write.
   ...['Interrupted', 'NotLeading'],
   // Of dependencies: the custom resource has `WaitingForDependency`.

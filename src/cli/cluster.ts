@@ -1,16 +1,12 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf, OperatorError } from '../contract/error.js';
-import { groupOf, objectKey } from '../contract/object.js';
-import type { AnyObject } from '../contract/object.js';
-import type { ResourceType } from '../contract/resource.js';
 import { ApiError, classify, GRANT } from '../client/api-error.js';
-import { Api } from '../client/api.js';
+import { ClusterClient, whileThrottled } from '../client/cluster.js';
+import type { ServerVersion } from '../client/cluster.js';
 import { loadKubeconfig } from '../client/kubeconfig.js';
 import type { ClusterAccess } from '../client/kubeconfig.js';
+import { THROTTLED } from '../client/retry.js';
 import { ProxyFailure, UndiciTransport } from '../client/transport.js';
 import type { SentRequest, Transport, TransportOptions } from '../client/transport.js';
-import { isPartial } from '../install/cluster.js';
-import type { Applied, ApplyOptions, Cluster, ListScope, ServedTypes } from '../install/cluster.js';
 import type { ClusterOptions } from './options.js';
 import { CliError } from './exit.js';
 import { printError } from './output.js';
@@ -71,9 +67,8 @@ export async function withCluster(
   check: (cluster: ClusterClient, host: string) => Promise<unknown> = requireVersion,
 ): Promise<void> {
   const access = clusterAccess(options);
-  const transport = retryingTransport(
-    new UndiciTransport(access, `reconstruct/${packageVersion()}`, transportOptions(options)),
-  );
+  const wire = new UndiciTransport(access, `reconstruct/${packageVersion()}`, transportOptions(options));
+  const transport = whileThrottled(wire, THROTTLED.command);
   try {
     const cluster = new ClusterClient(transport);
     await check(cluster, transport.host);
@@ -83,25 +78,6 @@ export async function withCluster(
   } finally {
     await transport.close();
   }
-}
-
-/** How often a request is sent to a server that asks to come again later. */
-const ATTEMPTS = 5;
-const MAX_PAUSE_SECONDS = 5;
-
-export function retryingTransport(transport: Transport): Transport {
-  return {
-    host: transport.host,
-    request: async (req) => {
-      for (let attempt = 1; ; attempt++) {
-        const answer = await transport.request(req);
-        if (answer.status !== 429 || attempt === ATTEMPTS) return answer;
-        await delay(1000 * Math.min(answer.retryAfterSeconds ?? 1, MAX_PAUSE_SECONDS));
-      }
-    },
-    stream: (req) => transport.stream(req),
-    close: () => transport.close(),
-  };
 }
 
 /** @throws CliError with exit code 3 where nothing answers, or it is no Kubernetes API server, or one that is too old */
@@ -209,151 +185,4 @@ export function notInstalled(names: readonly string[]): CliError {
     `${names.join(', ')} ${are} installed in the cluster; install ${them} with ${INSTALL_IT}`,
     3,
   );
-}
-
-const POLL_MILLISECONDS = 200;
-const LONGEST_WAIT_SECONDS = 120;
-/** How often an object is deleted that others write at the same time. */
-const DELETE_TRIES = 10;
-
-interface Discovered {
-  readonly name: string;
-  readonly kind: string;
-  readonly namespaced: boolean;
-  readonly verbs: readonly string[];
-}
-
-/** Answer of `/version`, as far as it is read. */
-export interface ServerVersion {
-  readonly major: string;
-  readonly minor: string;
-  /** Version such as `v1.36.3`. */
-  readonly gitVersion?: string;
-}
-
-interface GroupVersion {
-  readonly groupVersion: string;
-}
-
-/** The engine's API client for commands that do something once: a missing object or type is no error, any other is classified. */
-export class ClusterClient implements Cluster {
-  private readonly api: Api;
-
-  constructor(transport: Transport) {
-    this.api = new Api(transport);
-  }
-
-  async find(type: ResourceType, key: string): Promise<AnyObject | undefined> {
-    return this.whereServed(type, `Get ${type.kind} ${key}`, () => this.api.get(type, key));
-  }
-
-  async list(type: ResourceType, scope: ListScope = {}): Promise<readonly AnyObject[]> {
-    const list = (): Promise<AnyObject[]> => this.api.listAll({ type, ...scope });
-    return (await this.whereServed(type, `List ${type.plural}`, list)) ?? [];
-  }
-
-  async apply(type: ResourceType, object: AnyObject, options: ApplyOptions): Promise<Applied> {
-    const { namespace, name } = object.metadata;
-    return this.api.apply(type, object, options).catch((error: unknown) => {
-      throw classify(error, `Apply ${type.kind} ${objectKey(namespace, name)}`);
-    });
-  }
-
-  /** A status that is written meanwhile is no reason to keep it: it is the same object. */
-  async delete(
-    type: ResourceType,
-    { metadata: { namespace, name, uid } }: AnyObject,
-    propagation: 'Background' | 'Foreground',
-    dryRun = false,
-  ): Promise<void> {
-    const key = objectKey(namespace, name);
-    for (let attempt = 1; ; attempt++) {
-      const seen = await this.find(type, key);
-      if (!seen || seen.metadata.uid !== uid) return;
-      try {
-        await unlessMissing(`Delete ${type.kind} ${key}`, this.api.delete(type, seen, propagation, dryRun));
-        return;
-      } catch (error) {
-        if (!(error instanceof OperatorError)) throw error;
-        // A webhook without dry runs can't be asked.
-        if (dryRun && error.cause instanceof ApiError && error.cause.dryRunUnsupported) return;
-        if (error.reason !== 'Conflict' || attempt === DELETE_TRIES) throw error;
-      }
-    }
-  }
-
-  async namespacedTypes(): Promise<ServedTypes> {
-    type Groups = { readonly preferredVersion: GroupVersion; readonly versions: readonly GroupVersion[] }[];
-    const { groups = [] } = (await this.read<{ readonly groups: Groups }>('/apis')) ?? {};
-    // The preferred version comes first.
-    const all = groups.flatMap(({ versions, preferredVersion }) => [preferredVersion, ...versions]);
-    const types = new Map<string, ResourceType>();
-    const unseen: string[] = [];
-    for (const apiVersion of new Set(['v1', ...all.map(({ groupVersion }) => groupVersion)])) {
-      const path = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`;
-      try {
-        const { resources = [] } = (await this.read<{ resources: readonly Discovered[] }>(path)) ?? {};
-        for (const { name: plural, kind, namespaced, verbs } of resources) {
-          const id = `${plural}.${groupOf(apiVersion)}`;
-          const isWanted = namespaced && verbs.includes('list') && verbs.includes('delete');
-          if (isWanted && !plural.includes('/') && !types.has(id))
-            types.set(id, { apiVersion, kind, plural, namespaced });
-        }
-      } catch (error) {
-        if (!isPartial(error)) throw error;
-        unseen.push(apiVersion);
-      }
-    }
-    return { types: [...types.values()], unseen };
-  }
-
-  /** Returns undefined where what answers is no API server. */
-  async version(): Promise<ServerVersion | undefined> {
-    const found = await this.read<Partial<ServerVersion>>('/version');
-    const isVersion = typeof found?.major === 'string' && typeof found.minor === 'string';
-    return isVersion ? (found as ServerVersion) : undefined;
-  }
-
-  async until(pending: () => Promise<string>): Promise<void> {
-    const deadline = performance.now() + 1000 * LONGEST_WAIT_SECONDS;
-    for (let what = await pending(); what !== ''; what = await pending()) {
-      if (performance.now() > deadline)
-        throw new OperatorError({
-          reason: 'Timeout',
-          message: `Waited for ${LONGEST_WAIT_SECONDS} s in vain until ${what}: find out what holds it, and give the command again`,
-        });
-      await delay(POLL_MILLISECONDS);
-    }
-  }
-
-  private async read<T>(path: string): Promise<T | undefined> {
-    return unlessMissing(`Get ${path}`, this.api.read<T>(path));
-  }
-
-  /** A user without a right on a type is refused before it is looked for, so that has to be asked apart. */
-  private async whereServed<T>(
-    type: ResourceType,
-    what: string,
-    ask: () => Promise<T>,
-  ): Promise<T | undefined> {
-    const answer = ask().catch(async (error: unknown) => {
-      if (!(error instanceof ApiError) || error.code !== 403) throw error;
-      // Not known where that may not be asked either.
-      const isServed = await this.api.serves(type).catch((again: unknown) => {
-        if (again instanceof ApiError) return true;
-        throw again;
-      });
-      if (isServed) throw error;
-      return undefined;
-    });
-    return unlessMissing(what, answer);
-  }
-}
-
-/** @throws what `classify` makes of an error; a 404 is none */
-async function unlessMissing<T>(what: string, asked: Promise<T>): Promise<T | undefined> {
-  return asked.catch((error: unknown) => {
-    if (error instanceof ApiError && error.code === 404) return undefined;
-    throw classify(error, what);
-  });
 }

@@ -189,7 +189,7 @@ async function namesFor(of: Option | Argument, word: string, line: CommandLine):
     return starting((await import('../client/kubeconfig.js')).contextsOf(line.options));
   if (attribute === 'kinds') return starting((await kindsOf(line)).map(({ name }) => name));
   return /namespaces?$/i.test(attribute)
-    ? starting(await listed((await import('../install/cluster.js')).namespaceType, line))
+    ? starting(await listed((await import('../install/objects.js')).namespaceType, line))
     : [];
 }
 

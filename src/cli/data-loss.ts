@@ -4,7 +4,7 @@ import type { CrdVersion, CustomResourceDefinition, StructuralSchema } from '../
 import { keyOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import type { DefinitionChange } from '../install/apply.js';
-import type { Cluster } from '../install/cluster.js';
+import type { ClusterApi } from '../client/cluster.js';
 import { applyDefaults } from '../validate/defaults.js';
 import { formatPath, UNKNOWN_FIELD } from '../validate/problem.js';
 import type { Problem } from '../validate/problem.js';
@@ -18,7 +18,10 @@ const MAX_EXAMPLES = 3;
  * doesn't name without an error, at the next write of each object.
  * @throws CliError with exit code 3 that names what would be lost, how often, and examples
  */
-export async function refuseDataLoss(changes: readonly DefinitionChange[], cluster: Cluster): Promise<void> {
+export async function refuseDataLoss(
+  changes: readonly DefinitionChange[],
+  cluster: ClusterApi,
+): Promise<void> {
   const losses: string[] = [];
   for (const change of changes) {
     const { present, next } = change;

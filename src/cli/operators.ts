@@ -6,7 +6,7 @@ import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
 import type { Scope } from '../client/api.js';
 import { ApiError } from '../client/api-error.js';
-import type { Cluster } from '../install/cluster.js';
+import type { ClusterApi } from '../client/cluster.js';
 import {
   deploymentType,
   flagsOf,
@@ -144,7 +144,7 @@ async function leaderIn(
 }
 
 interface OperatorProps {
-  readonly cluster: Pick<Cluster, 'find' | 'list'>;
+  readonly cluster: Pick<ClusterApi, 'find' | 'list'>;
   readonly operatorNamespace?: string | undefined;
   readonly warn: (line: string) => void;
 }

@@ -1,5 +1,5 @@
 import type { Transport } from '../client/transport.js';
-import type { ClusterClient } from './cluster.js';
+import type { ClusterClient } from '../client/cluster.js';
 import type { ClusterOptions } from './options.js';
 import { operatorImage, packageVersion } from './package.js';
 

@@ -91,6 +91,14 @@ export class Api {
     return (await this.onObject('Get', type, key, { method: 'GET', signal })).body as AnyObject;
   }
 
+  /** Returns undefined where there is no such object. @throws ApiError where the kind isn't served, or may not be read */
+  async find(type: ResourceType, key: string): Promise<AnyObject | undefined> {
+    return this.get(type, key).catch((error: unknown) => {
+      if (error instanceof ApiError && error.objectIsGone) return undefined;
+      throw error;
+    });
+  }
+
   /** Pages of a consistent list, which the API server serves from its cache when no version is named. */
   async list(scope: ListScope, continueToken?: string, signal?: AbortSignal): Promise<ListPage> {
     const { body } = await this.send(`List ${scope.type.plural}`, {
@@ -212,7 +220,7 @@ export class Api {
    */
   async delete(
     type: ResourceType,
-    { metadata: { uid, resourceVersion, namespace, name } }: AnyObject,
+    { metadata: { uid, resourceVersion, namespace, name } }: Pick<AnyObject, 'metadata'>,
     propagationPolicy: Propagation = 'Background',
     dryRun = false,
   ): Promise<AnyObject | undefined> {

@@ -18,20 +18,32 @@ export interface Timer {
 /** Node fires longer ones at once. */
 const LONGEST_TIMER_MILLISECONDS = 2 ** 31 - 1;
 
-/** The machine's own clock. Timers of more than 24 days fire after 24 days. */
-export const systemClock: Clock = {
+/** The machine's own clock, for commands that wait: its timers keep the process alive. */
+export const patientClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
+  setTimer: (delayMilliseconds, callback) => startTimer(delayMilliseconds, callback),
+};
+
+/** The machine's own clock. Timers of more than 24 days fire after 24 days. */
+export const systemClock: Clock = {
+  ...patientClock,
   setTimer(delayMilliseconds, callback) {
-    const timer = setTimeout(callback, Math.min(delayMilliseconds, LONGEST_TIMER_MILLISECONDS));
+    const timer = startTimer(delayMilliseconds, callback);
     timer.unref();
-    return {
-      cancel: () => {
-        clearTimeout(timer);
-      },
-    };
+    return timer;
   },
 };
+
+function startTimer(delayMilliseconds: number, callback: () => void): Timer & { unref(): void } {
+  const timer = setTimeout(callback, Math.min(delayMilliseconds, LONGEST_TIMER_MILLISECONDS));
+  return {
+    unref: () => timer.unref(),
+    cancel: () => {
+      clearTimeout(timer);
+    },
+  };
+}
 
 /** Resolves after the delay, or as soon as the signal aborts. */
 export async function sleep(clock: Clock, delayMilliseconds: number, signal?: AbortSignal): Promise<void> {
@@ -45,6 +57,26 @@ export async function sleep(clock: Clock, delayMilliseconds: number, signal?: Ab
     const timer = clock.setTimer(delayMilliseconds, wake);
     signal?.addEventListener('abort', wake);
   });
+}
+
+/** Pace and end of a wait, in milliseconds. */
+export interface Wait {
+  readonly interval: number;
+  readonly deadline: number;
+}
+
+/** Calls a probe again and again until it returns something; undefined once the deadline has passed. */
+export async function poll<T>(
+  probe: () => Promise<T | undefined> | T | undefined,
+  { interval, deadline }: Wait,
+  clock: Clock = patientClock,
+): Promise<T | undefined> {
+  const end = clock.monotonic() + deadline;
+  for (;;) {
+    const found = await probe();
+    if (found !== undefined || clock.monotonic() > end) return found;
+    await sleep(clock, interval);
+  }
 }
 
 /** Resolves when the signal aborts. */

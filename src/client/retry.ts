@@ -1,7 +1,9 @@
 /**
- * Retry policy of the engine: every backoff, pause, timeout and limit that decides when something is tried again, in
- * milliseconds unless the name says otherwise.
+ * Retry policy of client and engine: backoffs, pauses, tries, timeouts and limits of requests, and when a key is taken again;
+ * in milliseconds unless the name says otherwise. Timings that belong to one module alone, such as how long a status may
+ * wait or a rendering may take, stand there.
  */
+import type { Wait } from './clock.js';
 
 /** Pause that doubles with each failure in a row, and is stretched at random by up to itself. */
 export interface Backoff {
@@ -16,6 +18,52 @@ export function backoffDelay({ initial, max }: Backoff, failures: number, random
   return Math.min(initial * 2 ** failures, max) * (1 + random());
 }
 
+/** Maximum number of tries, in a row, of what another try may get through. */
+export const TRIES = {
+  /** Write of an object that others write at the same time. */
+  conflict: 10,
+  /** Release of the lease. */
+  release: 3,
+  /** Event; beyond, it is dropped. */
+  event: 12,
+  /** The rest of a shared object in one pass, after the whole was a conflict. */
+  shared: 3,
+} as const;
+
+/**
+ * Tries again, at once, what has failed.
+ * @param mayHelp reports whether another try may get through, once it has prepared it
+ * @throws the error of the last try
+ */
+export async function retried<T>(
+  tries: number,
+  attempt: () => Promise<T>,
+  mayHelp: (error: unknown) => boolean | Promise<boolean>,
+): Promise<T> {
+  for (let left = tries - 1; ; left--) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (left === 0 || !(await mayHelp(error))) throw error;
+    }
+  }
+}
+
+/** Tries of a request to a server that asks to come again later, and the longest pause between two. */
+export interface Throttling {
+  readonly tries: number;
+  readonly longestPause: number;
+}
+
+export const THROTTLED = {
+  command: { tries: 5, longestPause: 5_000 },
+  /** Tests meet a server that has just started, and new CRDs. */
+  test: { tries: 100, longestPause: 100 },
+} as const satisfies Record<string, Throttling>;
+
+/** Wait of a command for what it has asked for. */
+export const COMMAND_WAIT: Wait = { interval: 200, deadline: 120_000 };
+
 export const RETRY = {
   /** A key after a failed reconcile: 5 ms are enough for a conflict, 5 min are what a user waits who fixed the cause. */
   key: { initial: 5, max: 150_000 },
@@ -27,9 +75,6 @@ export const RETRY = {
   missingKind: { initial: 800, max: 15_000 },
   event: { initial: 500, max: 30_000 },
 } as const satisfies Record<string, Backoff>;
-
-/** An event that fails so often is dropped. */
-export const EVENT_TRIES = 12;
 
 /** A `Retry-After` beyond this counts as this. */
 export const LONGEST_RETRY_AFTER = 60_000;
@@ -92,9 +137,6 @@ export const CONTESTED = {
   /** After this long without a correction, all is forgotten. */
   forget: 600_000,
 } as const;
-
-/** The rest of a shared object is sent so often in one pass, after the whole was a conflict. */
-export const SHARED_TRIES = 3;
 
 /** The API server. */
 export const SERVER = {
@@ -167,7 +209,6 @@ export const LEASE = {
   jitter: 0.2,
   /** A renewal may be this late, beyond the lease's duration, before the process is unhealthy; as in controller-runtime. */
   unhealthyAfter: 20_000,
-  releaseTries: 3,
 } as const;
 
 /** Decisions on who may read metrics, kept for no longer than by controller-runtime (allowed 5 min, refused 30 s). */

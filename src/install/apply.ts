@@ -1,19 +1,13 @@
 import type { CustomResourceDefinition } from '../contract/crd.js';
 import { OperatorError } from '../contract/error.js';
 import type { Kind, KindFlag } from '../contract/kind.js';
-import { objectId } from '../contract/object.js';
+import { keyOf, objectId } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { definitionName, definitionType, resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
-import {
-  appliedEntry,
-  keyOf,
-  nameOf,
-  namespaceType,
-  prometheusRuleType,
-  serviceMonitorType,
-} from './cluster.js';
-import type { Cluster, Report } from './cluster.js';
+import { appliedEntry, nameOf, namespaceType, prometheusRuleType, serviceMonitorType } from './objects.js';
+import type { ClusterApi } from '../client/cluster.js';
+import type { Report } from './objects.js';
 import {
   PART_SELECTOR,
   commandInUse,
@@ -77,7 +71,7 @@ interface Step {
  */
 export async function applyInstallation(
   props: InstallProps,
-  cluster: Cluster,
+  cluster: ClusterApi,
   report: Report,
   {
     replace = false,
@@ -122,7 +116,7 @@ function typeOf({ apiVersion, kind, metadata }: AnyObject): ResourceType {
 }
 
 /** Waits for objects that are being deleted: they can't be kept. */
-async function stepsFor(objects: readonly AnyObject[], cluster: Cluster): Promise<readonly Step[]> {
+async function stepsFor(objects: readonly AnyObject[], cluster: ClusterApi): Promise<readonly Step[]> {
   let steps: readonly Step[] = [];
   await cluster.until(async () => {
     const presents = objects.map((object) => cluster.find(typeOf(object), keyOf(object)));
@@ -151,7 +145,7 @@ function refuseForeign(namespace: string, steps: readonly Step[]): void {
 async function applyStep(
   { object, present }: Step,
   { namespace, dryRun }: { readonly namespace: string; readonly dryRun: boolean },
-  cluster: Cluster,
+  cluster: ClusterApi,
   report: Report,
 ): Promise<void> {
   if (object.kind === 'Namespace' && present && !isOf(namespace, present)) {
@@ -181,7 +175,7 @@ async function applyStep(
   report(`${nameOf(object)} ${same ? 'unchanged' : dryRun ? `would be ${done}` : done}`);
 }
 
-async function established(definitions: readonly Step[], cluster: Cluster): Promise<void> {
+async function established(definitions: readonly Step[], cluster: ClusterApi): Promise<void> {
   await cluster.until(async () => {
     for (const { object } of definitions) {
       const crd = await cluster.find(definitionType, object.metadata.name);
@@ -260,7 +254,11 @@ function refuseLosses(
  * @throws OperatorError `AlreadyInstalled` where another operator reconciles the same, or writes into the same objects for
  * other namespaces: each would remove what it doesn't know of
  */
-async function refuseOverlap(next: InstalledOperator, props: InstallProps, cluster: Cluster): Promise<void> {
+async function refuseOverlap(
+  next: InstalledOperator,
+  props: InstallProps,
+  cluster: ClusterApi,
+): Promise<void> {
   const refused = (message: string): OperatorError =>
     new OperatorError({ reason: 'AlreadyInstalled', message });
   for (const deployment of await otherInstallations(props.namespace, cluster)) {
@@ -293,7 +291,7 @@ async function refuseOverlap(next: InstalledOperator, props: InstallProps, clust
 const roleType = resourceType({ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role' });
 
 /** Returns the objects that an installation may write by its Roles; its policy may have changed since it read it. */
-async function sharedObjectsOf(namespace: string, cluster: Cluster): Promise<Set<string>> {
+async function sharedObjectsOf(namespace: string, cluster: ClusterApi): Promise<Set<string>> {
   const roles = await cluster.list(roleType, {
     selector: `${PART_SELECTOR},${INSTALLATION_LABEL}=${namespace}`,
   });
@@ -341,7 +339,7 @@ export function kindsForAnyCluster(props: InstallProps, report: Report): Kind[] 
  */
 export async function installableKinds(
   props: InstallProps,
-  cluster: Cluster,
+  cluster: ClusterApi,
   mayLeaveOut: boolean,
   report: Report,
 ): Promise<Kind[]> {
@@ -373,7 +371,7 @@ export async function installableKinds(
 /** Returns the monitoring parts whose types the cluster has. @param report is called for each part that is left out */
 export async function availableMonitoring(
   props: MonitoringProps,
-  cluster: Cluster,
+  cluster: ClusterApi,
   report: Report,
 ): Promise<MonitoringProps> {
   const types = { 'service-monitor': serviceMonitorType, rules: prometheusRuleType, dashboard: undefined };

@@ -6,8 +6,9 @@ import { groupOf, objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
-import { prometheusRuleType, serviceMonitorType } from './cluster.js';
-import type { Cluster, Report } from './cluster.js';
+import { prometheusRuleType, serviceMonitorType } from './objects.js';
+import type { ClusterApi } from '../client/cluster.js';
+import type { Report } from './objects.js';
 import {
   accessName,
   DASHBOARD_CONFIG_MAP,
@@ -81,7 +82,7 @@ function hasOurName(namespace: string, { apiVersion, metadata }: AnyObject): boo
  */
 export async function installedIn(
   namespace: string,
-  cluster: Pick<Cluster, 'list'>,
+  cluster: Pick<ClusterApi, 'list'>,
   report: Report,
 ): Promise<Installed[]> {
   const selector = `${INSTALLED_SELECTOR},${INSTALLATION_LABEL}=${namespace}`;
@@ -106,7 +107,7 @@ export function isOperator({ metadata: { namespace, name, labels } }: AnyObject)
 }
 
 /** Lists the Deployments of operators in other namespaces. */
-export async function otherInstallations(namespace: string, cluster: Cluster): Promise<AnyObject[]> {
+export async function otherInstallations(namespace: string, cluster: ClusterApi): Promise<AnyObject[]> {
   const deployments = await cluster.list(deploymentType, { selector: PART_SELECTOR });
   return deployments.filter((each) => isOperator(each) && each.metadata.namespace !== namespace);
 }
@@ -209,7 +210,7 @@ export function flagsOf({ args }: InstalledOperator, flags: readonly KindFlag[])
  * @throws OperatorError where reading is refused
  */
 export async function installedOperators(
-  cluster: Pick<Cluster, 'find' | 'list'>,
+  cluster: Pick<ClusterApi, 'find' | 'list'>,
   namespace?: string,
 ): Promise<InstalledOperator[]> {
   const found =
@@ -227,7 +228,7 @@ export async function installedOperators(
  * @throws OperatorError where reading is refused, or the policy isn't where `install` puts it
  */
 export async function policyOf(
-  cluster: Pick<Cluster, 'find'>,
+  cluster: Pick<ClusterApi, 'find'>,
   { args, namespace }: InstalledOperator,
 ): Promise<{ readonly name: string; readonly text: string } | undefined> {
   const file = argumentOf(args, '--policy')?.join();

@@ -1,8 +1,9 @@
 import { storedVersion } from '../contract/crd.js';
 import type { Kind } from '../contract/kind.js';
+import { keyOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { alertGroups, dashboardText } from './chart.js';
-import { keyOf, prometheusRuleType, serviceMonitorType } from './cluster.js';
+import { prometheusRuleType, serviceMonitorType } from './objects.js';
 import {
   accessName,
   CERTIFICATE_FOLDER,

@@ -3,12 +3,14 @@ import type { CustomResourceDefinition } from '../contract/crd.js';
 import { OperatorError } from '../contract/error.js';
 import type { Kind } from '../contract/kind.js';
 import { childrenFieldManager, LEASE_NAME } from '../contract/names.js';
-import { controllerOf, objectId, objectKey } from '../contract/object.js';
+import { controllerOf, keyOf, objectId, objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { definitionType, groupKind, resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
-import { appliedEntry, isPartial, keyOf, nameOf, namespaceType } from './cluster.js';
-import type { Cluster, Report } from './cluster.js';
+import { appliedEntry, nameOf, namespaceType } from './objects.js';
+import { isPartial } from '../client/cluster.js';
+import type { ClusterApi } from '../client/cluster.js';
+import type { Report } from './objects.js';
 import {
   deploymentType,
   INSTALLED_SELECTOR,
@@ -50,7 +52,7 @@ const leaseType = resourceType({ apiVersion: 'coordination.k8s.io/v1', kind: 'Le
  */
 export async function uninstall(
   props: UninstallProps,
-  cluster: Cluster,
+  cluster: ClusterApi,
   report: Report,
 ): Promise<ReadonlyMap<string, number>> {
   const { namespace, kinds, purge } = props;
@@ -78,7 +80,7 @@ export async function uninstall(
 }
 
 /** Says which CRDs of these kinds a purge leaves. */
-async function reportForeign(kinds: readonly Kind[], cluster: Cluster, report: Report): Promise<void> {
+async function reportForeign(kinds: readonly Kind[], cluster: ClusterApi, report: Report): Promise<void> {
   const names = kinds.map(({ crd }) => crd.metadata.name);
   for (const crd of await cluster.list(definitionType))
     if (names.includes(crd.metadata.name) && !isInstalled(crd))
@@ -88,7 +90,7 @@ async function reportForeign(kinds: readonly Kind[], cluster: Cluster, report: R
 }
 
 /** Names where operators are, if that may be read. */
-async function elsewhere(cluster: Cluster): Promise<string> {
+async function elsewhere(cluster: ClusterApi): Promise<string> {
   try {
     const names = (await installedOperators(cluster)).map(({ namespace }) => namespace);
     return names.length > 0 ? `; there is one in ${names.join(', ')}: --namespace ${names[0]}` : '';
@@ -106,7 +108,7 @@ async function remove(
   { purge: isPurge, namespace, kinds, dryRun }: UninstallProps,
   installed: readonly Installed[],
   home: AnyObject | undefined,
-  cluster: Cluster,
+  cluster: ClusterApi,
   report: Report,
 ): Promise<ReadonlyMap<string, number>> {
   const wouldGo = new Set<string>();
@@ -176,7 +178,11 @@ function isKubernetesOwn({ kind, metadata: { name } }: AnyObject): boolean {
  * be Secrets in it.
  * @param going ids of what goes anyway
  */
-async function leftoversIn(namespace: string, cluster: Cluster, going: ReadonlySet<string>): Promise<string> {
+async function leftoversIn(
+  namespace: string,
+  cluster: ClusterApi,
+  going: ReadonlySet<string>,
+): Promise<string> {
   const { types, unseen } = await cluster.namespacedTypes();
   const seen = new Map<string, AnyObject>();
   const unlisted = [...unseen];
@@ -224,7 +230,7 @@ interface Leavings {
  * @throws OperatorError `StillInUse` where another operator needs the CRDs, `UnknownKind` where one of them is of none of
  * these kinds
  */
-async function leavings(namespace: string, kinds: readonly Kind[], cluster: Cluster): Promise<Leavings> {
+async function leavings(namespace: string, kinds: readonly Kind[], cluster: ClusterApi): Promise<Leavings> {
   const [other] = await otherInstallations(namespace, cluster);
   if (other)
     throw stillInUse(
@@ -246,7 +252,7 @@ async function leavings(namespace: string, kinds: readonly Kind[], cluster: Clus
   return { shares: await sharesOf(kinds, cluster), definitions };
 }
 
-async function resourcesOf(definitions: readonly Installed[], cluster: Cluster): Promise<Installed[]> {
+async function resourcesOf(definitions: readonly Installed[], cluster: ClusterApi): Promise<Installed[]> {
   const resources = await Promise.all(
     definitions.map(async ({ object }) => {
       const crd = object as unknown as CustomResourceDefinition;
@@ -261,7 +267,7 @@ async function resourcesOf(definitions: readonly Installed[], cluster: Cluster):
  * Finds the shared objects that kinds have written into, by managedFields: whatever targets they have now or had before.
  * A port is closed before its backend goes, so Services come first.
  */
-async function sharesOf(kinds: readonly Kind[], cluster: Cluster): Promise<Share[]> {
+async function sharesOf(kinds: readonly Kind[], cluster: ClusterApi): Promise<Share[]> {
   const shares: Share[] = [];
   for (const kind of kinds.filter(({ rendering }) => 'together' in rendering)) {
     const fieldManager = childrenFieldManager(kind.type.kind);
@@ -282,7 +288,7 @@ async function sharesOf(kinds: readonly Kind[], cluster: Cluster): Promise<Share
  */
 async function releaseAll(
   shares: readonly Share[],
-  cluster: Cluster,
+  cluster: ClusterApi,
   dryRun: boolean,
   report: Report,
 ): Promise<readonly OperatorError[]> {

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { poll } from '../client/clock.js';
 
 /** Limits of a wait. */
 export interface EventuallyOptions {
@@ -11,20 +11,21 @@ export interface EventuallyOptions {
 /** Tries a probe until it doesn't throw, and returns what it returned. @throws its last error, once the deadline has passed */
 export async function eventually<T>(
   probe: () => Promise<T> | T,
-  { deadlineMilliseconds = 60_000, intervalMilliseconds = 30 }: EventuallyOptions = {},
+  { deadlineMilliseconds: deadline = 60_000, intervalMilliseconds: interval = 30 }: EventuallyOptions = {},
 ): Promise<T> {
-  const deadline = Date.now() + deadlineMilliseconds;
-  for (;;) {
+  let failure: unknown;
+  const attempt = async (): Promise<{ readonly value: T } | undefined> => {
     try {
-      return await probe();
+      return { value: await probe() };
     } catch (error) {
-      if (Date.now() > deadline) {
-        // The error itself, since a failed assertion carries more than its message: the difference that is shown.
-        if (error instanceof Error)
-          error.message = `Still so after ${Number((deadlineMilliseconds / 1000).toPrecision(2))} s: ${error.message}`;
-        throw error;
-      }
+      failure = error;
+      return undefined;
     }
-    await delay(intervalMilliseconds);
-  }
+  };
+  const found = await poll(attempt, { interval, deadline });
+  if (found) return found.value;
+  // The error itself, since a failed assertion carries more than its message: the difference that is shown.
+  if (failure instanceof Error)
+    failure.message = `Still so after ${Number((deadline / 1000).toPrecision(2))} s: ${failure.message}`;
+  throw failure;
 }

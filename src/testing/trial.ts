@@ -16,7 +16,7 @@ import { render } from '../render/render.js';
 import { grant } from './account.js';
 import { generatedOf, kept, WriteAudit } from './audit.js';
 import { collection } from './cluster.js';
-import type { Cluster, Place } from './cluster.js';
+import type { Cluster, DeleteOptions, Place } from './cluster.js';
 import { eventually } from './eventually.js';
 import { Operator } from './operator.js';
 import { byId, differences, digestsOf, rendered, withoutDigests } from './render.js';
@@ -261,7 +261,7 @@ export class Trial implements AsyncDisposable {
     await this.stand.cluster.merge(this.place(), { metadata: { annotations: { [annotation]: value } } });
   }
 
-  async delete(propagationPolicy = 'Background'): Promise<void> {
+  async delete(propagationPolicy: DeleteOptions['propagationPolicy'] = 'Background'): Promise<void> {
     this.steps.push(propagationPolicy === 'Orphan' ? 'delete it, and keep its objects' : 'delete it');
     await this.stand.cluster.delete(this.place(), { propagationPolicy });
   }

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { asCliError, ClusterClient, requireVersion, retryingTransport } from '../../src/cli/cluster.js';
+import { asCliError, requireVersion } from '../../src/cli/cluster.js';
 import { CliError } from '../../src/cli/exit.js';
 import { OperatorError } from '../../src/contract/error.js';
 import { ApiError, GRANT } from '../../src/client/api-error.js';
+import { ClusterClient, whileThrottled } from '../../src/client/cluster.js';
+import { THROTTLED } from '../../src/client/retry.js';
 import type { ApiRequest, ApiResponse, Transport } from '../../src/client/transport.js';
 import { failure } from '../engine/support/builders.js';
 
@@ -97,10 +99,11 @@ test.each([
 test('a server that asks to come again later is asked again, five times in all', async () => {
   let asked = 0;
   const busyFor = (times: number): Transport =>
-    retryingTransport(
+    whileThrottled(
       transportThat(() =>
         asked++ < times ? { status: 429, body: '', retryAfterSeconds: 0 } : { status: 200, body: 'ok' },
       ),
+      THROTTLED.command,
     );
   const get = { method: 'GET', path: '/api/v1/pods' } as const;
   expect(await busyFor(1).request(get)).toMatchObject({ status: 200 });

@@ -3,7 +3,7 @@ import { refuseDataLoss } from '../../src/cli/data-loss.js';
 import type { CustomResourceDefinition, StructuralSchema } from '../../src/contract/crd.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import type { DefinitionChange } from '../../src/install/apply.js';
-import type { Cluster } from '../../src/install/cluster.js';
+import type { ClusterApi } from '../../src/client/cluster.js';
 
 type Fields = Readonly<Record<string, StructuralSchema>>;
 
@@ -40,7 +40,7 @@ async function refusal(
   change: DefinitionChange,
   objects: readonly AnyObject[],
 ): Promise<readonly string[] | undefined> {
-  const cluster = { list: () => Promise.resolve(objects) } as unknown as Cluster;
+  const cluster = { list: () => Promise.resolve(objects) } as unknown as ClusterApi;
   const refused = await refuseDataLoss([change], cluster).then(
     () => undefined,
     (error: unknown) => error as { readonly lines: readonly string[] },

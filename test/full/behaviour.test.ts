@@ -142,7 +142,7 @@ describe.each(tested)('$kind.name', ({ kind, config, args, users, spec, ...rest 
     await subject.ready(name);
   });
 
-  test.for(['Background', 'Foreground'])(
+  test.for(['Background', 'Foreground'] as const)(
     'a custom resource that is deleted takes its children along (%s)',
     async (propagationPolicy) => {
       const name = `deleted-${propagationPolicy.toLowerCase()}`;

@@ -3,8 +3,9 @@ import { objectId, objectKey } from '../../src/contract/object.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { groupKind } from '../../src/contract/resource.js';
 import type { ResourceType } from '../../src/contract/resource.js';
-import type { Applied, ApplyOptions, Cluster, ListScope, ServedTypes } from '../../src/install/cluster.js';
-import { nameOf } from '../../src/install/cluster.js';
+import type { Applied, ApplyOptions, ListScope } from '../../src/client/api.js';
+import type { ClusterApi, ServedTypes } from '../../src/client/cluster.js';
+import { nameOf } from '../../src/install/objects.js';
 
 /** Of labels, what each field manager has applied. */
 const LABELS = 'f:labels';
@@ -48,7 +49,7 @@ function conflict(object: AnyObject): OperatorError {
 }
 
 /** A cluster without rules of its own, which remembers what was asked of it. */
-export class MemoryCluster implements Cluster {
+export class MemoryCluster implements ClusterApi {
   /** What was written, oldest first. */
   readonly writes: string[] = [];
   /** The APIs that are down. */
@@ -89,7 +90,10 @@ export class MemoryCluster implements Cluster {
     return Promise.resolve(this.objects.get(id));
   }
 
-  list(type: ResourceType, { namespace, selector }: ListScope = {}): Promise<readonly AnyObject[]> {
+  list(
+    type: ResourceType,
+    { namespace, selector }: Omit<ListScope, 'type'> = {},
+  ): Promise<readonly AnyObject[]> {
     const wanted = (selector ?? '').split(',').filter((part) => part !== '');
     return Promise.resolve(
       this.all.filter(

@@ -1,4 +1,4 @@
-import type { ClusterClient } from '../../src/cli/cluster.js';
+import type { ClusterClient } from '../../src/client/cluster.js';
 import type { ClusterOptions } from '../../src/cli/options.js';
 import type { Transport } from '../../src/client/transport.js';
 import { run } from './commands.js';

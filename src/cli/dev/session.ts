@@ -9,7 +9,9 @@ import { messageOf } from '../../contract/error.js';
 import { Api } from '../../client/api.js';
 import { aborted, sleep, systemClock } from '../../client/clock.js';
 import { UndiciTransport } from '../../client/transport.js';
-import { ClusterClient, clusterAccess, retryingTransport } from '../cluster.js';
+import { ClusterClient, whileThrottled } from '../../client/cluster.js';
+import { THROTTLED } from '../../client/retry.js';
+import { clusterAccess } from '../cluster.js';
 import type { SharedOptions } from '../options.js';
 import { CliError, untilInterrupted } from '../exit.js';
 import { paint } from '../output.js';
@@ -288,7 +290,7 @@ class Session {
     const { view } = this;
     const access = clusterAccess({ kubeconfig: this.stand.adminKubeconfig });
     const transport = new UndiciTransport(access, `reconstruct-dev/${packageVersion()}`);
-    const samples = new Samples(new ClusterClient(retryingTransport(transport)), systemClock);
+    const samples = new Samples(new ClusterClient(whileThrottled(transport, THROTTLED.command)), systemClock);
     const follow = (): Promise<void> =>
       followKinds({
         ...{ api: new Api(transport), clock: systemClock, signal: this.signal, kinds: () => this.kinds },

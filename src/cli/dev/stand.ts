@@ -7,8 +7,8 @@ import { definitionName } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
 import { sleep } from '../../client/clock.js';
 import type { Clock } from '../../client/clock.js';
-import { namespaceType } from '../../install/cluster.js';
-import type { Cluster } from '../../install/cluster.js';
+import { namespaceType } from '../../install/objects.js';
+import type { ClusterApi } from '../../client/cluster.js';
 import type { PolicyRule } from '../../install/rules.js';
 import { CliError } from '../exit.js';
 
@@ -96,7 +96,7 @@ export class Samples {
   private applied: readonly Sample[] = [];
 
   constructor(
-    private readonly cluster: Pick<Cluster, 'apply' | 'find' | 'delete'>,
+    private readonly cluster: Pick<ClusterApi, 'apply' | 'find' | 'delete'>,
     private readonly clock: Clock,
   ) {}
 

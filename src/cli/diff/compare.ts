@@ -11,6 +11,7 @@ import { Api } from '../../client/api.js';
 import { DRY_RUN_UNSUPPORTED, tryResource, visible } from '../../engine/preview/dry-run.js';
 import { preview } from '../../engine/preview/preview.js';
 import type { GivenResource, ObjectPreview, Preview, PreviewProps } from '../../engine/preview/preview.js';
+import { retried, TRIES } from '../../client/retry.js';
 import type { Transport } from '../../client/transport.js';
 import { readCustomResources } from '../../validate/custom-resource.js';
 import type { CustomResourceInput } from '../../validate/custom-resource.js';
@@ -79,7 +80,7 @@ export async function readGiven(
 ): Promise<Given[]> {
   const { transport } = props;
   const live = (type: ResourceType, key: string): Promise<AnyObject | undefined> =>
-    find(transport, type, key).catch((error: unknown) => {
+    new Api(transport).find(type, key).catch((error: unknown) => {
       throw error instanceof ApiError && error.kindNotServed ? notInstalled([type.kind]) : error;
     });
   const inputs = await readCustomResources({ ...props, live });
@@ -141,17 +142,6 @@ export async function previewGiven(
   return { objects, explanations: previews.flatMap(({ explanations }) => explanations) };
 }
 
-/** Returns undefined where there is no such object. @throws ApiError where the kind isn't served, or may not be read */
-async function find(transport: Transport, type: ResourceType, key: string): Promise<AnyObject | undefined> {
-  return new Api(transport).get(type, key).catch((error: unknown) => {
-    if (error instanceof ApiError && error.objectIsGone) return undefined;
-    throw error;
-  });
-}
-
-/** How often a custom resource is put that others write at the same time. */
-const TRIES = 10;
-
 /**
  * Puts a custom resource over the live one, and again over what that has become meanwhile, such as by a status.
  * @param check throws where what it has become must not be overwritten
@@ -166,22 +156,22 @@ export async function putOver(
   const wanted = { ...(document.value as AnyObject), metadata: cr.metadata };
   const { apiVersion } = kind.type;
   let live = first;
-  for (let tries = 1; ; tries++) {
-    try {
-      checkPreconditions(wanted, live);
-      const answer = await put(wanted, live);
-      // One in another version doesn't have the defaults of the stored one.
-      const stored = type.apiVersion === apiVersion ? answer : { ...answer, apiVersion, spec: cr.spec };
-      return { stored, live };
-    } catch (error) {
-      const isOutOfDate =
-        error instanceof ApiError &&
-        (error.conflict || error.wrongUid || (live !== undefined && error.objectIsGone));
-      if (!isOutOfDate || tries === TRIES) throw error;
-      live = await find(transport, type, keyOf(cr));
-      check(live);
-    }
-  }
+  const attempt = async () => {
+    checkPreconditions(wanted, live);
+    const answer = await put(wanted, live);
+    // One in another version doesn't have the defaults of the stored one.
+    const stored = type.apiVersion === apiVersion ? answer : { ...answer, apiVersion, spec: cr.spec };
+    return { stored, live };
+  };
+  return retried(TRIES.conflict, attempt, async (error) => {
+    const isOutOfDate =
+      error instanceof ApiError &&
+      (error.conflict || error.wrongUid || (live !== undefined && error.objectIsGone));
+    if (!isOutOfDate) return false;
+    live = await new Api(transport).find(type, keyOf(cr));
+    check(live);
+    return true;
+  });
 }
 
 /** @throws OperatorError `Conflict` where a file was made of another object, or of an earlier state, and says so */

@@ -10,7 +10,7 @@ import { ApiError, askedDelay } from '../../client/api-error.js';
 import type { Api } from '../../client/api.js';
 import { instant, sleep } from '../../client/clock.js';
 import type { Clock, Instant, Timer } from '../../client/clock.js';
-import { backoffDelay, EVENT_TRIES, RETRY } from '../../client/retry.js';
+import { backoffDelay, RETRY, TRIES } from '../../client/retry.js';
 
 const EVENT_TYPE = resourceType({ apiVersion: 'events.k8s.io/v1', kind: 'Event' });
 const NOTE_LIMIT_BYTES = 1_024;
@@ -208,7 +208,7 @@ export class EventRecorder {
       this.finish(series);
     } catch (error) {
       delivery.tries++;
-      if (delivery.tries >= EVENT_TRIES || !isRetriable(error)) this.drop(series, error);
+      if (delivery.tries >= TRIES.event || !isRetriable(error)) this.drop(series, error);
       else await this.retry(delivery, error);
     }
   }

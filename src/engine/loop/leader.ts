@@ -7,7 +7,7 @@ import { elapsed, instant, sleep, unlessAborted } from '../../client/clock.js';
 import type { Clock, Instant, Timer } from '../../client/clock.js';
 import { microTime } from './events.js';
 import type { Fence } from '../../client/gate.js';
-import { LEASE } from '../../client/retry.js';
+import { LEASE, retried, TRIES } from '../../client/retry.js';
 import type { ApiRequest, Transport } from '../../client/transport.js';
 
 /** `coordination.k8s.io/v1` Lease. What isn't named here is left as it is. */
@@ -174,20 +174,18 @@ export class Elector implements Fence {
   private async giveBack(held: Lease): Promise<void> {
     const { identity, clock } = this.props;
     const { signal } = new AbortController();
-    let lease = held;
-    for (let tries = 1; ; tries++) {
+    let lease: Lease | undefined = held;
+    const release = async (): Promise<void> => {
       // One second, for those that look at the time alone.
-      const spec = { ...claimed(lease.spec, identity, 1, clock.now()), holderIdentity: '' };
-      try {
-        await this.update({ ...lease, spec }, signal);
-        return;
-      } catch (error) {
-        if (!isConflict(error) || tries === LEASE.releaseTries) throw error;
-        const now = await this.get(signal);
-        if (now?.spec?.holderIdentity !== identity) return;
-        lease = now;
-      }
-    }
+      const spec = { ...claimed(lease?.spec, identity, 1, clock.now()), holderIdentity: '' };
+      if (lease) await this.update({ ...lease, spec }, signal);
+    };
+    await retried(TRIES.release, release, async (error) => {
+      if (!isConflict(error)) return false;
+      const now = await this.get(signal);
+      lease = now?.spec?.holderIdentity === identity ? now : undefined;
+      return true;
+    });
   }
 
   private renewed(sentAt: Instant): void {

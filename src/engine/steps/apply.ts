@@ -45,7 +45,7 @@ import {
 import type { IsLeftOver, ManagedFieldsEntry } from './managed-fields.js';
 import { checkNotTerminating, checkOwnership, isHandedOver, isOrphan, Ownership } from './ownership.js';
 import type { Entry, StoreReader } from '../watch/cache.js';
-import { SHARED_TRIES } from '../../client/retry.js';
+import { TRIES } from '../../client/retry.js';
 
 /** Result of a step. */
 type StepOutcome = Omit<Change, 'ref'>;
@@ -196,7 +196,7 @@ export class Applier {
         // A writer that has copied it would keep us from ever applying again.
         if (others.length < met.length) await this.takeOffHash(whole);
         conflicts = [...conflicts, ...others];
-        if (tries === SHARED_TRIES || (others.length > 0 && !reduced(step, conflicts)))
+        if (tries === TRIES.shared || (others.length > 0 && !reduced(step, conflicts)))
           return { action: 'failed', error: classify(error, `Apply ${describeRef(ref)}`), conflicts };
       }
     }

@@ -1,0 +1,29 @@
+import { describeRef, refOf } from '../contract/object.js';
+import type { AnyObject } from '../contract/object.js';
+import { resourceType } from '../contract/resource.js';
+
+/** Prints a line on what was done, or would be. */
+export type Report = (line: string) => void;
+
+export const namespaceType = resourceType({ apiVersion: 'v1', kind: 'Namespace', namespaced: false });
+
+/** Types of the Prometheus operator. @see https://prometheus-operator.dev/docs/api-reference/api/ */
+const MONITORING = 'monitoring.coreos.com/v1';
+export const serviceMonitorType = resourceType({ apiVersion: MONITORING, kind: 'ServiceMonitor' });
+export const prometheusRuleType = resourceType({ apiVersion: MONITORING, kind: 'PrometheusRule' });
+
+/** For messages: `Deployment shop/web`. */
+export function nameOf(object: AnyObject): string {
+  return describeRef(refOf(object));
+}
+
+/** Returns what a field manager has applied of an object, from its managedFields; undefined where that is nothing. */
+export function appliedEntry({ metadata }: AnyObject, fieldManager: string): object | undefined {
+  const { managedFields = [] } = metadata as {
+    readonly managedFields?: readonly { manager?: string; operation?: string; subresource?: string }[];
+  };
+  return managedFields.find(
+    ({ manager, operation, subresource }) =>
+      manager === fieldManager && operation === 'Apply' && !subresource,
+  );
+}
