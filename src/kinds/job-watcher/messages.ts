@@ -8,10 +8,9 @@ import { failureReadiness, worstOf } from '../../author/status.js';
 import { condition } from '../common.js';
 import { KEEP_ANNOTATION } from './job.js';
 import { WHY, type Reason } from './matching.js';
-import { isoSeconds, jobKey, lookAt, type WatcherPass } from './pass.js';
+import { isoSeconds, jobKey, lookAt, type DueJob, type WatcherPass } from './pass.js';
 import type { JobWatcherStatus, RunCounts } from './spec.js';
-import type { Report } from './status.js';
-import type { Watcher } from './watcher.js';
+import type { ReadWatcher, Watcher } from './watcher.js';
 
 /** Types of the conditions that are written here, in this order; others belong to others. */
 export const CONDITION_TYPES: readonly string[] = [
@@ -166,8 +165,16 @@ function jobs(count: number): string {
   return `${count} Job${count === 1 ? '' : 's'}`;
 }
 
+/** A watcher and what a plan has found for it. */
+interface Findings {
+  readonly read: ReadWatcher;
+  /** @default - the spec can't work */
+  readonly pass: WatcherPass | undefined;
+  readonly due: readonly DueJob[];
+}
+
 /** Explains what a watcher would do now: which Jobs go, and why the others stay. */
-export function explanationOf({ read: { cr, watcher }, pass, due }: Report): Explanation {
+export function explanationOf({ read: { cr, watcher }, pass, due }: Findings): Explanation {
   const of = refOf(cr);
   if (watcher instanceof OperatorError || !pass) {
     const why = watcher instanceof OperatorError ? `: ${watcher.message}` : '';

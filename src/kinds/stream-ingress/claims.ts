@@ -107,6 +107,12 @@ export interface Resolution extends Omit<ConditionProps, 'type'> {
   readonly port?: number;
 }
 
+/** Claims of one target's custom resources, and the state of their upstreams. */
+export interface View {
+  readonly claims: Claims;
+  readonly resolution: (cr: StreamIngress) => Resolution;
+}
+
 /** Looks up the upstream of a custom resource. Permission comes first, so that nothing is shown of what isn't permitted. */
 export function resolve(cr: StreamIngress, known: Upstreams): Resolution {
   const { namespace = cr.metadata.namespace ?? '', port: wanted } = cr.spec.upstream;

@@ -5,7 +5,7 @@ import { statusFieldManager } from '../../contract/names.js';
 import { refOf } from '../../contract/object.js';
 import type { ResourceType } from '../../contract/resource.js';
 import { stalledEvent } from '../../author/status.js';
-import { claimsOf, classRefusal, resolve, type Claims, type Resolution } from './claims.js';
+import { claimsOf, classRefusal, resolve, type Resolution, type View } from './claims.js';
 import { dropChildren, planGateway, gatewayRendering, rememberingRender } from './gateway.js';
 import { addressesOf, entryIn, keptRefusal, notClosed, openings, portIn } from './nginx.js';
 import { programmed, refusedCondition, sharedSteps } from './nginx.js';
@@ -14,12 +14,6 @@ import { explanationsOf, readinessOf, statusOf, type Findings } from './status.j
 import { isNginx, type NginxTarget, type Target, type Targets } from './targets.js';
 import { childrenOf, gatewayTypes, resourcesOf, sharedStateIn, upstreamsIn } from './watched.js';
 import type { Watches } from './watched.js';
-
-/** Claims of one target's custom resources, and the state of their upstreams. */
-export interface View {
-  readonly claims: Claims;
-  readonly resolution: (cr: StreamIngress) => Resolution;
-}
 
 /** @param withEndpoints false where it doesn't matter whether anything is ready */
 function viewOf(

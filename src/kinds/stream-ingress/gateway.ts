@@ -9,8 +9,7 @@ import type { CustomResourceProps, Render, RenderedKind } from '../../contract/k
 import { childLabels } from '../../contract/names.js';
 import { splitKey, type AnyObject } from '../../contract/object.js';
 import type { ResourceType } from '../../contract/resource.js';
-import type { Resolution } from './claims.js';
-import type { View } from './controllers.js';
+import type { Resolution, View } from './claims.js';
 import { API_VERSION, KIND, upstreamKey, type StreamIngress, type StreamIngressSpec } from './spec.js';
 import { programmedCondition as condition } from './status.js';
 import type { Findings, Programmed } from './status.js';
