@@ -44,7 +44,7 @@ const SECTIONS: readonly (readonly [title: string, ...files: string[]])[] = [
   ['The core contract', 'contract/', 'author/'],
   ['Rights', 'install/'],
   ['Built-in kinds', 'kinds/'],
-  ['Sweeping a kind', 'testing/sweep'],
+  ['Sweeping a kind', 'testing/conformance', 'testing/report', 'testing/tested-kind'],
   ['Tests on a control plane of their own', 'testing/', '../sandbox/'],
 ];
 

@@ -1,25 +1,33 @@
 import { messageOf, OperatorError } from '../contract/error.js';
-import type { Generated } from '../contract/generated.js';
 import { isGenerated } from '../values/generated.js';
 import type { Rendered } from '../contract/kind.js';
 import { childrenFieldManager, GENERATED_ANNOTATION, recordOf } from '../contract/names.js';
 import { contentHash } from '../values/json.js';
 import { controllerOf, objectId } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
+import type { ResourceType } from '../contract/resource.js';
 import { readinessIn, waitOf } from '../author/order.js';
 import { renderObserving } from '../author/owned-children.js';
-import { keepStatus, observedOf } from '../values/projections.js';
-import { groupKind } from '../contract/resource.js';
+import { observedOf } from '../values/projections.js';
 import { APPLY } from '../client/api.js';
 import { wasAppliedBy } from '../engine/steps/managed-fields.js';
 import type { ApiRequest, ApiResponse } from '../client/transport.js';
 import { offlineInputs } from '../render/references.js';
 import { render } from '../render/render.js';
-import { renderedSamples } from './render.js';
-import type { Swept, Trial } from './trial.js';
+import type { Cluster, Place } from './cluster.js';
+import { generatedOf, kept, renderedSamples } from './tested-kind.js';
+import type { TestedKind } from './tested-kind.js';
 import { describeWrite } from './wire.js';
 
 type Values = Readonly<Record<string, string>>;
+
+/** Members of a trial that its audit needs. */
+export interface AuditedTrial {
+  readonly run: TestedKind & { readonly cluster: Cluster };
+  place(name?: string): Place;
+  list(types: readonly ResourceType[]): Promise<AnyObject[]>;
+  objects(): Promise<AnyObject[]>;
+}
 
 /** Writes of all operators of a trial, and the first that breaks a rule which holds at any time. */
 export class WriteAudit {
@@ -33,8 +41,8 @@ export class WriteAudit {
   private readonly made = new Map<string, string>();
   private readonly values = new Set<string>();
 
-  constructor(private readonly trial: Trial) {
-    this.isOrdered = isOrdered(trial.stand);
+  constructor(private readonly trial: AuditedTrial) {
+    this.isOrdered = isOrdered(trial.run);
   }
 
   async pass(request: ApiRequest, send: () => Promise<ApiResponse>): Promise<ApiResponse> {
@@ -67,7 +75,7 @@ export class WriteAudit {
     const hash = recordOf(object)?.hash;
     const owner = controllerOf(object);
     if (hash === undefined || !owner) return undefined;
-    const cr = await this.trial.stand.cluster.find<CustomResource>(this.trial.place(owner.name));
+    const cr = await this.trial.run.cluster.find<CustomResource>(this.trial.place(owner.name));
     const rendered = cr && (await renderingOf(this.trial, cr).catch(ifRefused));
     const present = rendered?.find((one) => objectId(one) === objectId(object));
     // What was rendered of an earlier state goes by that one.
@@ -96,21 +104,21 @@ export class WriteAudit {
 }
 
 /** Reports whether something in the samples depends on another object. */
-export function isOrdered(swept: Swept): boolean {
-  return renderedSamples(swept).some(({ dependencies }) => dependencies !== undefined);
+export function isOrdered(tested: TestedKind): boolean {
+  return renderedSamples(tested).some(({ dependencies }) => dependencies !== undefined);
 }
 
 /**
  * Renders a custom resource of what there is now, as an operator that knows all of it.
  * @throws OperatorError where it can't be rendered
  */
-export async function renderingOf(trial: Trial, cr: CustomResource): Promise<Rendered> {
-  const { kind, context, types } = trial.stand;
+export async function renderingOf(trial: AuditedTrial, cr: CustomResource): Promise<Rendered> {
+  const { kind, context, types } = trial.run;
   if (!('each' in kind.rendering)) return [];
   const { each } = kind.rendering;
   const live = await trial.list([...types, ...(each.references?.lookups ?? []).map(({ type }) => type)]);
   const controlled = live.filter((object) => controllerOf(object)?.uid === cr.metadata.uid);
-  const { generated } = generatedOf(trial.stand, cr, live);
+  const { generated } = generatedOf(trial.run, cr, live);
   const policy = context.policy === undefined ? undefined : { [kind.name]: context.policy };
   const inputs = {
     ...offlineInputs(each, cr, { references: live, ...(policy && { policy }) }),
@@ -122,30 +130,9 @@ export async function renderingOf(trial: Trial, cr: CustomResource): Promise<Ren
   return renderObserving(cr, observable, (observed) =>
     render(each, cr, {
       ...inputs,
-      observed: observedOf(observed.flatMap((one) => kept(trial.stand, one) ?? [])),
+      observed: observedOf(observed.flatMap((one) => kept(trial.run, one) ?? [])),
     }),
   ).rendered;
-}
-
-/** Returns what a construct gets of the values that are generated for a custom resource, and the values. */
-export function generatedOf(
-  swept: Swept,
-  cr: CustomResource,
-  live: readonly AnyObject[],
-): { readonly generated?: Generated; readonly texts: readonly string[] } {
-  const { rendering } = swept.kind;
-  const ofKind = 'each' in rendering ? rendering.each.generated : undefined;
-  const secret = live.find((object) => ofKind && objectId(object) === objectId(ofKind.secretOf(cr)));
-  if (!ofKind || !secret) return { texts: [] };
-  const generated = ofKind.propsOf(cr, kept(swept, secret));
-  return { generated, texts: [generated.checksum, ...Object.values(secret.data as Values)] };
-}
-
-/** Returns an object as the kind keeps it in memory. */
-export function kept({ kind, context }: Swept, object: AnyObject): AnyObject | undefined {
-  const watches = kind.controllers(context).flatMap((controller) => controller.watches);
-  const { keep = keepStatus } = watches.find(({ type }) => groupKind(type) === groupKind(object)) ?? {};
-  return keep(object);
 }
 
 /** Returns nothing for what can't be rendered. */

@@ -20,22 +20,15 @@ import { ifRefused, isOrdered, renderingOf } from './audit.js';
 import { allowPods, denyPods, driftableFields, othersThan, put, soon } from './checks.js';
 import { collection } from './cluster.js';
 import { eventually } from './eventually.js';
-import { differences } from './render.js';
-import type { Outcome } from './sweep.js';
-import {
-  ANY_SITE,
-  attempt,
-  becomes,
-  conditionOf,
-  CONVERGENCE_MILLISECONDS,
-  rolledOut,
-  trialOfEach,
-  undisturbed,
-} from './trial.js';
-import type { Stand, Trial } from './trial.js';
+import { differences } from './compare.js';
+import type { Outcome } from './report.js';
+import { ANY_SITE } from './tested-kind.js';
+import { attempt, becomes, conditionOf, CONVERGENCE_MILLISECONDS } from './trial.js';
+import { rolledOut, trialOfEach, undisturbed } from './trial.js';
+import type { ConformanceRun, Trial } from './trial.js';
 import type { EventFault, KillPoint, Wire } from './wire.js';
 
-function ownRendering({ kind: { rendering } }: Stand): Partial<RenderedKind> {
+function ownRendering({ kind: { rendering } }: ConformanceRun): Partial<RenderedKind> {
   return 'each' in rendering ? rendering.each : {};
 }
 
@@ -43,11 +36,11 @@ const notApplicable = (why: string): Outcome => ({ tried: '', failures: [], notA
 const TOGETHER = notApplicable('it renders its custom resources together');
 
 /** Checks that objects wait for those that they depend on, and come once these are ready. The audit of each trial looks on. */
-export async function order(stand: Stand): Promise<Outcome> {
-  if (!isOrdered(stand)) return notApplicable('nothing waits for anything');
-  const [from, to = from] = stand.samples;
+export async function order(run: ConformanceRun): Promise<Outcome> {
+  if (!isOrdered(run)) return notApplicable('nothing waits for anything');
+  const [from, to = from] = run.samples;
   let dependents = 0;
-  const failures = await attempt(stand, async (trial) => {
+  const failures = await attempt(run, async (trial) => {
     await trial.start();
     for (const [act, ...path] of [
       [() => trial.create(from), from],
@@ -60,7 +53,7 @@ export async function order(stand: Stand): Promise<Outcome> {
       await trial.settled();
       await allowPods(trial);
       await rolledOut(trial);
-      await becomes(trial, await undisturbed(stand, ...path));
+      await becomes(trial, await undisturbed(run, ...path));
       ({ dependents } = trial.audit);
     }
   });
@@ -98,14 +91,14 @@ const DISTURBED = 'each with 4 kills, and with lost and late events';
  * @param requireMore throws where something else doesn't hold then
  */
 async function follows(
-  stand: Stand,
+  run: ConformanceRun,
   courses: readonly (readonly Change[])[],
   requireMore?: Change,
 ): Promise<Outcome['failures']> {
-  const runs = stand.samples.flatMap((sample) =>
+  const runs = run.samples.flatMap((sample) =>
     courses.flatMap((course) => DISTURBANCES.map((disturbance) => ({ sample, course, disturbance }))),
   );
-  return trialOfEach(stand, runs, async (trial, { sample, course, disturbance: [begin, end] }) => {
+  return trialOfEach(run, runs, async (trial, { sample, course, disturbance: [begin, end] }) => {
     await trial.startWith(sample);
     for (const change of course) {
       const { wire } = trial.operator;
@@ -146,13 +139,13 @@ async function madeOf(trial: Trial): Promise<readonly [expected: unknown, found:
 const REFERENCE_CHANGES = ['changed', 'deleted', 'created again', 'replaced by another'] as const;
 
 /** Checks that the objects are made of what the custom resource refers to now, however that changes. */
-export async function references(stand: Stand): Promise<Outcome> {
-  const lookups = ownRendering(stand).references?.lookups;
+export async function references(run: ConformanceRun): Promise<Outcome> {
+  const lookups = ownRendering(run).references?.lookups;
   if (!lookups) return notApplicable('it refers to nothing');
-  const own = groupKind(stand.kind.type);
+  const own = groupKind(run.kind.type);
   const types = lookups.map(({ type }) => groupKind(type)).filter((type) => type !== own);
   if (types.length === 0) return notApplicable('it refers to its own kind alone');
-  const around = stand.surroundings?.(ANY_SITE).objects ?? [];
+  const around = run.surroundings?.(ANY_SITE).objects ?? [];
   const subjects = around.flatMap((object, index) => (types.includes(groupKind(object)) ? [index] : []));
   if (subjects.length === 0) {
     const what = 'the surroundings have nothing that it refers to: return such objects from `surroundings`';
@@ -165,14 +158,14 @@ export async function references(stand: Stand): Promise<Outcome> {
           trial.changeAround(subject, change),
     ),
   );
-  const failures = await follows(stand, courses);
+  const failures = await follows(run, courses);
   const changes = `${REFERENCE_CHANGES.length} changes of ${subjects.length} objects`;
   return { tried: `${changes}, ${DISTURBED}`, failures };
 }
 
 /** Checks that the objects are made of what children say now: another writer gives them addresses, and they are replaced. */
-export async function observed(stand: Stand): Promise<Outcome> {
-  if (!ownRendering(stand).observes) return notApplicable('it reads nothing of its children');
+export async function observed(run: ConformanceRun): Promise<Outcome> {
+  if (!ownRendering(run).observes) return notApplicable('it reads nothing of its children');
   let changed = 0;
   const addressed =
     (ip: string): Change =>
@@ -182,7 +175,7 @@ export async function observed(stand: Stand): Promise<Outcome> {
         const { type, namespace, name } = trial.placeOf(object);
         const contentType = 'application/merge-patch+json';
         const at = `${collection(type, namespace)}/${name}/status`;
-        const answer = await stand.cluster.send('PATCH', at, { body, contentType });
+        const answer = await run.cluster.send('PATCH', at, { body, contentType });
         if (answer.status >= 300 || !JSON.stringify(answer.body.status ?? '').includes(ip)) continue;
         trial.steps.push(`another writer gives ${object.kind} ${name} the address ${ip} in its status`);
         changed++;
@@ -191,18 +184,18 @@ export async function observed(stand: Stand): Promise<Outcome> {
   const replaced: Change = async (trial) => {
     for (const object of await trial.objects()) if (trial.isCreatedAgain(object)) await trial.remove(object);
   };
-  const failures = await follows(stand, [[addressed('192.0.2.1'), addressed('192.0.2.2'), replaced]]);
+  const failures = await follows(run, [[addressed('192.0.2.1'), addressed('192.0.2.2'), replaced]]);
   return { tried: `${changed} addresses, and children deleted, ${DISTURBED}`, failures };
 }
 
 /**
  * Checks that generated values are replaced for a rotation, and made again where they are lost, and that the objects follow. The
- * audit of each trial sees that nothing else replaces them, and that they stand nowhere else.
+ * audit of each trial sees that nothing else replaces them, and that they run nowhere else.
  */
-export async function values(stand: Stand): Promise<Outcome> {
-  if (!ownRendering(stand).generated) return notApplicable('no values are generated for it');
+export async function values(run: ConformanceRun): Promise<Outcome> {
+  if (!ownRendering(run).generated) return notApplicable('no values are generated for it');
   const secretOf = async (trial: Trial): Promise<AnyObject> => {
-    const secret = (await trial.list(stand.types)).find(isGenerated);
+    const secret = (await trial.list(run.types)).find(isGenerated);
     if (!secret) throw new Error('there is no Secret of generated values');
     return secret;
   };
@@ -211,7 +204,7 @@ export async function values(stand: Stand): Promise<Outcome> {
     async (trial) => trial.remove(await secretOf(trial)),
     (trial) => trial.annotate(ROTATE_ANNOTATION, 'second'),
   ];
-  const failures = await follows(stand, [changes], async (trial) => {
+  const failures = await follows(run, [changes], async (trial) => {
     const { annotations } = (await trial.get()).metadata;
     const made = (await secretOf(trial)).metadata.annotations?.[GENERATED_ANNOTATION];
     if (rotationOf(made ?? '') !== annotations?.[ROTATE_ANNOTATION])
@@ -221,14 +214,14 @@ export async function values(stand: Stand): Promise<Outcome> {
 }
 
 /** Checks that nothing is written in a pause, nor drift that is to be left, and that all is made up for once these end. */
-export async function control(stand: Stand): Promise<Outcome> {
-  if (!('each' in stand.kind.rendering)) return TOGETHER;
-  const [from, to = from] = stand.samples;
+export async function control(run: ConformanceRun): Promise<Outcome> {
+  if (!('each' in run.kind.rendering)) return TOGETHER;
+  const [from, to = from] = run.samples;
   let drifted = 0;
-  const failures = await trialOfEach(stand, ['true', 'warn', 'ignore'], async (trial, value) => {
+  const failures = await trialOfEach(run, ['true', 'warn', 'ignore'], async (trial, value) => {
     const isPause = value === 'true';
     const [annotation, said] = isPause ? [PAUSED_ANNOTATION, 'Paused'] : [DRIFT_ANNOTATION, 'Drifted'];
-    const expected = await undisturbed(stand, from, to);
+    const expected = await undisturbed(run, from, to);
     await trial.startWith(from);
     await trial.annotate(annotation, value);
     await trial.quiet();
@@ -263,14 +256,14 @@ export async function control(stand: Stand): Promise<Outcome> {
  * Checks that objects without an owner are taken, and not replaced: at once if they have only lost the reference to it, and else
  * once they are handed over, be they of others or kept when a namesake was deleted.
  */
-export async function adoption(stand: Stand): Promise<Outcome> {
-  const { cluster, kind, samples } = stand;
+export async function adoption(run: ConformanceRun): Promise<Outcome> {
+  const { cluster, kind, samples } = run;
   if (!('each' in kind.rendering)) return TOGETHER;
   const origins = ['unreferenced', 'kept', 'foreign'] as const;
   const runs = samples.flatMap((sample) => origins.map((origin) => ({ sample, origin })));
   let count = 0;
-  const failures = await trialOfEach(stand, runs, async (trial, { sample, origin }) => {
-    const expected = await undisturbed(stand, sample);
+  const failures = await trialOfEach(run, runs, async (trial, { sample, origin }) => {
+    const expected = await undisturbed(run, sample);
     await trial.startWith(sample);
     const left = await trial.objects();
     const mark = async (metadata: object): Promise<void> => {

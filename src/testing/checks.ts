@@ -11,13 +11,15 @@ import { describePath, driftOf, fieldAt, managedFieldsOf } from '../engine/steps
 import type { FieldPath, FieldsV1 } from '../engine/steps/managed-fields.js';
 import { collection } from './cluster.js';
 import { eventually } from './eventually.js';
-import { differences } from './render.js';
-import type { Failure, Outcome } from './sweep.js';
+import { differences, ownEntries } from './compare.js';
+import type { Normal } from './compare.js';
+import type { Failure, Outcome } from './report.js';
+import type { LiveResource, Sample } from './tested-kind.js';
 import * as trials from './trial.js';
-import type { LiveResource, Normal, Sample, Stand, Trial } from './trial.js';
+import type { ConformanceRun, Trial } from './trial.js';
 import type { AcceptedApply, EventFault, KillPoint, RecordedLists, Wire } from './wire.js';
 
-const { attempt, becomes, conditionOf, isGone, ownEntries, rolledOut, trialOfEach, undisturbed } = trials;
+const { attempt, becomes, conditionOf, isGone, rolledOut, trialOfEach, undisturbed } = trials;
 
 const NO_OBJECTS: Outcome = { tried: '', failures: [], notApplicable: 'it makes no objects' };
 const WATCHED_MILLISECONDS = 2_000;
@@ -26,8 +28,8 @@ const ROUNDS = 4;
 const CONSISTENT_MILLISECONDS = 10_000;
 
 /** Checks that a settled custom resource costs no request, and a restart no write. */
-export async function settling(stand: Stand): Promise<Outcome> {
-  const failures = await trialOfEach(stand, stand.samples, async (trial, sample) => {
+export async function settling(run: ConformanceRun): Promise<Outcome> {
+  const failures = await trialOfEach(run, run.samples, async (trial, sample) => {
     await trial.startWith(sample);
     trial.steps.push('wait until it is settled');
     await requireSilence(trial);
@@ -45,7 +47,7 @@ export async function settling(stand: Stand): Promise<Outcome> {
       throw new Error(`settled, and after a restart it writes ${writes.slice(0, 5).join(', ')}${why}`);
     }
   });
-  return { tried: `${stand.samples.length} samples and restarts`, failures };
+  return { tried: `${run.samples.length} samples and restarts`, failures };
 }
 
 function versionsOf(objects: readonly AnyObject[]): string {
@@ -116,10 +118,10 @@ function within(live: unknown, wanted: unknown): unknown {
 }
 
 /** Checks that every object has the custom resource as its controller or is shared, and that nothing outlives it. */
-export async function ownership(stand: Stand): Promise<Outcome> {
-  if (stand.types.length === 0) return NO_OBJECTS;
+export async function ownership(run: ConformanceRun): Promise<Outcome> {
+  if (run.types.length === 0) return NO_OBJECTS;
   let shared = 0;
-  const failures = await trialOfEach(stand, stand.samples, async (trial, sample) => {
+  const failures = await trialOfEach(run, run.samples, async (trial, sample) => {
     await trial.start();
     await trial.create(sample);
     const { metadata } = await trial.settled();
@@ -135,13 +137,13 @@ export async function ownership(stand: Stand): Promise<Outcome> {
     await isGone(trial);
   });
   const those = shared > 0 ? `, ${shared} shared objects, which have to be as before in the end` : '';
-  return { tried: `${stand.samples.length} samples${those}`, failures };
+  return { tried: `${run.samples.length} samples${those}`, failures };
 }
 
 /** Checks that two custom resources in a namespace have no object in common, and that neither takes anything from the other. */
-export async function collisions(stand: Stand): Promise<Outcome> {
-  const failures = await attempt(stand, async (trial) => {
-    const [sample] = stand.samples;
+export async function collisions(run: ConformanceRun): Promise<Outcome> {
+  const failures = await attempt(run, async (trial) => {
+    const [sample] = run.samples;
     await trial.start();
     await trial.create(sample, 'one');
     await rolledOut(trial, 'one');
@@ -184,14 +186,14 @@ function requireApart(trial: Trial, ofOne: readonly AnyObject[], ofBoth: readonl
 const quotas = resourceType({ apiVersion: 'v1', kind: 'ResourceQuota' });
 
 /** Checks that the status is of the present generation, follows kstatus, and is Ready only of what is ready. */
-export async function status(stand: Stand): Promise<Outcome> {
+export async function status(run: ConformanceRun): Promise<Outcome> {
   let held = 0;
-  const undisturbed = await trialOfEach(stand, stand.samples, async (trial, sample) => {
+  const undisturbed = await trialOfEach(run, run.samples, async (trial, sample) => {
     await trial.startWith(sample);
     await requireTrue(trial);
-    if (!stand.waits(sample.spec)) await soon(trial, CONSISTENT_MILLISECONDS, () => requireReady(trial));
+    if (!run.waits(sample.spec)) await soon(trial, CONSISTENT_MILLISECONDS, () => requireReady(trial));
   });
-  const heldBack = await trialOfEach(stand, stand.samples, async (trial, sample) => {
+  const heldBack = await trialOfEach(run, run.samples, async (trial, sample) => {
     await denyPods(trial);
     await trial.start();
     await trial.create(sample);
@@ -203,26 +205,26 @@ export async function status(stand: Stand): Promise<Outcome> {
     await allowPods(trial);
     await requireTrue(trial);
   });
-  const waiting = stand.samples.filter(({ spec }) => stand.waits(spec)).length;
+  const waiting = run.samples.filter(({ spec }) => run.waits(spec)).length;
   const without = held === 0 ? ', none of which makes pods' : '';
   const left = waiting > 0 ? `; ${waiting} of which needn't become ready` : '';
   return {
-    tried: `${stand.samples.length} samples, with pods and held back from them${without}${left}`,
+    tried: `${run.samples.length} samples, with pods and held back from them${without}${left}`,
     failures: [...undisturbed, ...heldBack],
   };
 }
 
 /** Lets nothing get ready that needs new pods. */
-export async function denyPods({ stand, namespace, steps }: Trial): Promise<void> {
+export async function denyPods({ run, namespace, steps }: Trial): Promise<void> {
   steps.push('allow no pods in the namespace, by a ResourceQuota');
   const { apiVersion, kind } = quotas;
   const metadata = { name: 'no-pods', namespace };
-  await stand.cluster.create(quotas, { apiVersion, kind, metadata, spec: { hard: { pods: '0' } } });
+  await run.cluster.create(quotas, { apiVersion, kind, metadata, spec: { hard: { pods: '0' } } });
 }
 
-export async function allowPods({ stand, namespace, steps }: Trial): Promise<void> {
+export async function allowPods({ run, namespace, steps }: Trial): Promise<void> {
   steps.push('allow pods again');
-  await stand.cluster.delete({ type: quotas, namespace, name: 'no-pods' });
+  await run.cluster.delete({ type: quotas, namespace, name: 'no-pods' });
 }
 
 /** Parts that a trial lacks, by the reason of a stall. */
@@ -276,7 +278,7 @@ function contradictionIn(cr: LiveResource): string | undefined {
 }
 
 export function soon<T>(trial: Trial, milliseconds: number, probe: () => Promise<T>): Promise<T> {
-  const deadlineMilliseconds = trial.stand.pace.scaled(milliseconds);
+  const deadlineMilliseconds = trial.run.pace.scaled(milliseconds);
   return eventually(probe, { deadlineMilliseconds, intervalMilliseconds: 200 });
 }
 
@@ -289,11 +291,11 @@ const WRITE_ATTEMPTS = 50;
 type DriftOutcome = 'changed' | 'left' | 'refused';
 
 /** Checks that every owned field is corrected when another manager changes it, and every deleted object created again. */
-export async function drift(stand: Stand): Promise<Outcome> {
-  if (stand.types.length === 0) return NO_OBJECTS;
+export async function drift(run: ConformanceRun): Promise<Outcome> {
+  if (run.types.length === 0) return NO_OBJECTS;
   const counts = { changed: 0, left: 0, refused: 0, removed: 0 };
   const failures: Failure[] = [];
-  await trials.several(stand.samples, async (sample) => {
+  await trials.several(run.samples, async (sample) => {
     const driftAll = async (trial: Trial): Promise<void> => {
       await trial.startWith(sample);
       const begun = [...trial.steps];
@@ -315,7 +317,7 @@ export async function drift(stand: Stand): Promise<Outcome> {
         }
       }
     };
-    failures.push(...(await attempt(stand, driftAll)));
+    failures.push(...(await attempt(run, driftAll)));
     const removeAll = async (trial: Trial): Promise<void> => {
       await trial.start();
       await trial.create(sample);
@@ -330,10 +332,10 @@ export async function drift(stand: Stand): Promise<Outcome> {
           if (!again || again.metadata.uid === object.metadata.uid)
             throw new Error(`${object.kind} isn't created again when it is deleted`);
         });
-        await becomes(trial, await undisturbed(stand, sample));
+        await becomes(trial, await undisturbed(run, sample));
       }
     };
-    failures.push(...(await attempt(stand, removeAll)));
+    failures.push(...(await attempt(run, removeAll)));
   });
   const { changed, left, refused, removed } = counts;
   const leaving =
@@ -358,7 +360,7 @@ async function driftOne(
   path: FieldPath,
   conditions: Normal,
 ): Promise<DriftOutcome> {
-  const { cluster, settleMilliseconds, pace } = trial.stand;
+  const { cluster, settleMilliseconds, pace } = trial.run;
   const live = (): Promise<AnyObject> => cluster.get(trial.placeOf(object));
   const old = fieldAt(await live(), path);
   const isShared = trial.isShared(object);
@@ -402,7 +404,7 @@ export async function put(
   path: FieldPath,
   value: unknown,
 ): Promise<boolean> {
-  const { cluster } = trial.stand;
+  const { cluster } = trial.run;
   const { type, namespace, name } = trial.placeOf(object);
   for (let attempts = 1; ; attempts++) {
     const before = await cluster.get(trial.placeOf(object));
@@ -431,17 +433,17 @@ type Json = Readonly<Record<string, unknown>>;
 
 /** Returns the fields that the operator owns, without the keys of list items. */
 function ownedFields(object: AnyObject): FieldPath[] {
-  return ownEntries(object).flatMap(({ fieldsV1 = {} }) => leavesOf(fieldsV1));
+  return ownEntries(object).flatMap(({ fieldsV1 = {} }) => ownedLeaves(fieldsV1));
 }
 
-export function leavesOf(fields: FieldsV1, path: FieldPath = []): FieldPath[] {
+export function ownedLeaves(fields: FieldsV1, path: FieldPath = []): FieldPath[] {
   const item = path.at(-1) ?? '';
   const keys = item.startsWith('k:') ? (JSON.parse(item.slice(2)) as Json) : {};
   return Object.entries(fields).flatMap(([segment, child]) => {
     const isKey = Object.hasOwn(keys, segment.slice(2));
     if (isKey || segment === '.' || segment.startsWith('v:') || segment.startsWith('i:')) return [];
     const isLeaf = segment.startsWith('f:') && Object.keys(child).every((key) => key === '.');
-    return isLeaf ? [[...path, segment]] : leavesOf(child, [...path, segment]);
+    return isLeaf ? [[...path, segment]] : ownedLeaves(child, [...path, segment]);
   });
 }
 
@@ -463,14 +465,14 @@ function isItem(item: Json, segment: string): boolean {
 }
 
 /** Checks that an operator killed before or after any write ends where it would have undisturbed. */
-export async function kills(stand: Stand): Promise<Outcome> {
-  const [from, to = from] = stand.samples;
-  const { most, deleting } = await writesOf(stand, from, to);
+export async function kills(run: ConformanceRun): Promise<Outcome> {
+  const [from, to = from] = run.samples;
+  const { most, deleting } = await writesOf(run, from, to);
   const points = Array.from({ length: most }, (_, index) => index + 1).flatMap((write) =>
     (['before', 'after'] as const).map((when): KillPoint => ({ write, when })),
   );
   let done = 0;
-  const failures = await trialOfEach(stand, points, async (trial, point) => {
+  const failures = await trialOfEach(run, points, async (trial, point) => {
     const restarted = async (): Promise<boolean> => {
       const at = trial.operator.wire.diedAt;
       if (at === undefined) return false;
@@ -489,7 +491,7 @@ export async function kills(stand: Stand): Promise<Outcome> {
       // Nor does it die later, when no other one would be started.
       wire.killAt(undefined);
       await restarted();
-      await becomes(trial, await undisturbed(stand, ...path));
+      await becomes(trial, await undisturbed(run, ...path));
     };
     await trial.start();
     await killed(() => trial.create(from), from);
@@ -505,8 +507,12 @@ export async function kills(stand: Stand): Promise<Outcome> {
   return { tried: `${done} kills at ${most} writes`, failures };
 }
 
-async function writesOf(stand: Stand, from: Sample, to: Sample): Promise<{ most: number; deleting: number }> {
-  await using trial = await trials.Trial.begin(stand);
+async function writesOf(
+  run: ConformanceRun,
+  from: Sample,
+  to: Sample,
+): Promise<{ most: number; deleting: number }> {
+  await using trial = await trials.Trial.begin(run);
   const { wire } = await trial.start();
   const counts = [0];
   for (const [act, end] of [
@@ -527,10 +533,10 @@ const LATE_MILLISECONDS = 300;
 const MAX_CUTS = 3;
 
 /** Checks that lost, late and doubled events, cut watches and stale lists lead to the same objects. */
-export async function events(stand: Stand): Promise<Outcome> {
-  const [from, to = from] = stand.samples;
-  const types = [stand.kind.type, ...stand.types, ...stand.removes];
-  const failures = await trialOfEach(stand, watchFaults(types), async (trial, [name, begin, end]) => {
+export async function events(run: ConformanceRun): Promise<Outcome> {
+  const [from, to = from] = run.samples;
+  const types = [run.kind.type, ...run.types, ...run.removes];
+  const failures = await trialOfEach(run, watchFaults(types), async (trial, [name, begin, end]) => {
     const through = async (act: () => Promise<void>): Promise<void> => {
       // A new one, since an engine takes longer to list again each time that a watch fails.
       const { wire } = await trial.start();
@@ -543,9 +549,9 @@ export async function events(stand: Stand): Promise<Outcome> {
       end(wire);
     };
     await through(() => trial.create(from));
-    await becomes(trial, await undisturbed(stand, from));
+    await becomes(trial, await undisturbed(run, from));
     await through(() => trial.edit(to));
-    const edited = await undisturbed(stand, from, to);
+    const edited = await undisturbed(run, from, to);
     await becomes(trial, edited);
     await through(async () => {
       const object = (await trial.objects()).find((one) => trial.isCreatedAgain(one));
@@ -555,7 +561,7 @@ export async function events(stand: Stand): Promise<Outcome> {
     await through(() => trial.delete());
     await isGone(trial);
   });
-  const stale = await attempt(stand, async (trial) => {
+  const stale = await attempt(run, async (trial) => {
     const served = (lists: RecordedLists) => (wire: Wire) => {
       wire.stale = new Map(lists);
     };
@@ -564,13 +570,13 @@ export async function events(stand: Stand): Promise<Outcome> {
     await trial.settled();
     trial.steps.push('kill the operator, and start it with lists from before all of this');
     await trial.start(served(early.lists));
-    await becomes(trial, await undisturbed(stand, from));
+    await becomes(trial, await undisturbed(run, from));
     const { wire: middle } = await trial.restart();
     await trial.edit(to);
     await trial.settled();
     trial.steps.push('kill the operator, and start it with lists from before the edit');
     await trial.start(served(middle.lists));
-    await becomes(trial, await undisturbed(stand, from, to));
+    await becomes(trial, await undisturbed(run, from, to));
     await trial.delete();
     await isGone(trial);
   });

@@ -24,15 +24,8 @@ export type { OperatorProps, SandboxContext, WithSandboxOptions } from './operat
 export { readSamples, render } from './render.js';
 export type { SampleObject } from './render.js';
 export type { OfflineInputs } from '../render/references.js';
-export { formatReport, requireHeld, sweep, sweepCommand } from './sweep.js';
-export type {
-  CheckName,
-  CheckResult,
-  Failure,
-  MakeSurroundings,
-  Outcome,
-  Site,
-  Surroundings,
-  SweepOptions,
-  SweepReport,
-} from './sweep.js';
+export { sweep, sweepCommand } from './conformance.js';
+export type { ConformanceOptions } from './conformance.js';
+export { formatReport, requireHeld } from './report.js';
+export type { CheckName, CheckResult, ConformanceReport, Failure, Outcome } from './report.js';
+export type { MakeSurroundings, Site, Surroundings } from './tested-kind.js';

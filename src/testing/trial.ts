@@ -1,55 +1,32 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { Condition } from '../contract/conditions.js';
-import type { Kind, KindContext } from '../contract/kind.js';
 import { isHashAnnotation, selectorLabels } from '../contract/names.js';
 import { objectId } from '../contract/object.js';
-import type { AnyObject, CustomResource } from '../contract/object.js';
+import type { AnyObject } from '../contract/object.js';
 import { withKeptStatus } from '../values/projections.js';
 import { childReadiness } from '../author/readiness.js';
 import { groupKind, resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
-import { managedFieldsOf } from '../engine/steps/managed-fields.js';
-import type { ManagedFieldsEntry } from '../engine/steps/managed-fields.js';
 import { rulesFor } from '../install/rules.js';
-import { render } from '../render/render.js';
 import { grant } from './account.js';
-import { generatedOf, kept, WriteAudit } from './audit.js';
+import { WriteAudit } from './audit.js';
 import { collection } from './cluster.js';
 import type { Cluster, DeleteOptions, Place } from './cluster.js';
+import { differences, digestsOf, normal } from './compare.js';
+import type { Normal } from './compare.js';
 import { eventually } from './eventually.js';
 import { Operator } from './operator.js';
-import { byId, differences, digestsOf, rendered, withoutDigests } from './render.js';
-import type { Failure, MakeSurroundings, Site, Surroundings, SweepOptions } from './sweep.js';
+import type { Failure } from './report.js';
+import { ANY_SITE, contextOf, effectsOf, generatedOf, kept, rendered } from './tested-kind.js';
+import type { LiveResource, Made, Sample, Site, Surroundings, TestedKind } from './tested-kind.js';
 import type { Random, Spec } from './walk.js';
 
-/** A custom resource without its identity. */
-export interface Sample {
-  readonly labels?: Readonly<Record<string, string>>;
-  readonly annotations?: Readonly<Record<string, string>>;
-  readonly spec: Spec;
-}
-
-/** A custom resource as it is in the cluster. */
-export type LiveResource = CustomResource<
-  Spec,
-  { readonly observedGeneration?: number; readonly conditions?: readonly Condition[] }
->;
-
-/** A kind and its samples, without a cluster. */
-export interface Swept {
-  readonly kind: Kind;
-  readonly samples: readonly [Sample, ...Sample[]];
-  readonly surroundings?: MakeSurroundings | undefined;
-  readonly context: KindContext;
-  readonly types: readonly ResourceType[];
-  readonly removes: readonly ResourceType[];
-  /** Longest time that its controllers wait for further events. */
-  readonly settleMilliseconds: number;
-}
-
-/** Everything that the checks of a sweep share. */
-export interface Stand extends Swept, Required<Pick<SweepOptions, 'notWalked' | 'keepsEarlier' | 'waits'>> {
+/** Everything that the checks of a run share. */
+export interface ConformanceRun extends TestedKind {
+  readonly notWalked: readonly string[];
+  readonly keepsEarlier: (spec: Spec) => boolean;
+  readonly waits: (spec: Spec) => boolean;
   readonly cluster: Cluster;
   readonly user: string;
   readonly kubeconfig: string;
@@ -58,60 +35,6 @@ export interface Stand extends Swept, Required<Pick<SweepOptions, 'notWalked' | 
   /** Time for which a state may differ from the expected one while nothing else is waited for, on an idle machine. */
   readonly convergenceMilliseconds: number;
   readonly expected: Map<string, Promise<Normal>>;
-}
-
-/** Stands for every site, in what is compared. */
-export const ANY_SITE: Site = { namespace: 'namespace', elsewhere: 'elsewhere', round: 0 };
-
-export function contextOf({ flags, policy }: Surroundings): KindContext {
-  return { render, ...(flags && { flags }), ...(policy !== undefined && { policy }) };
-}
-
-export function sweptOf(
-  kind: Kind,
-  samples: Swept['samples'],
-  surroundings: MakeSurroundings | undefined,
-): Swept {
-  const context = contextOf(surroundings?.(ANY_SITE) ?? {});
-  const { made, removes } = effectsOf(kind, context);
-  const quiet = kind.controllers(context).map(({ settle }) => settle?.quietMilliseconds ?? 0);
-  return {
-    ...{ kind, samples, surroundings, context, removes },
-    types: distinct(made.map(({ type }) => type)),
-    settleMilliseconds: Math.max(0, ...quiet),
-  };
-}
-
-interface Made {
-  readonly type: ResourceType;
-  /** Namespaces of shared objects; undefined where they belong to the custom resource, in its namespace. */
-  readonly namespaces: readonly string[] | undefined;
-  /** Name of a shared object. */
-  readonly name: string | undefined;
-  /** Specifies whether a deleted one is created again. */
-  readonly isCreated: boolean;
-}
-
-/** Reads from the watches of a kind what it applies, and what of others it deletes. */
-export function effectsOf(kind: Kind, context: KindContext): { made: Made[]; removes: ResourceType[] } {
-  const watches = kind
-    .controllers(context)
-    .flatMap((controller) => controller.watches)
-    .filter(({ type }) => type.namespaced && groupKind(type) !== groupKind(kind.type));
-  const made = watches
-    .filter(({ writes = [] }) => writes.includes('create') || writes.includes('patch'))
-    .map(({ type, namespaces, name, writes }) => ({
-      ...{ type, namespaces, name, isCreated: writes?.includes('create') ?? false },
-    }));
-  const applied = made.map(({ type }) => groupKind(type));
-  const removed = watches.filter(
-    ({ type, writes }) => writes?.includes('delete') && !applied.includes(groupKind(type)),
-  );
-  return { made, removes: distinct(removed.map(({ type }) => type)) };
-}
-
-function distinct(types: readonly ResourceType[]): ResourceType[] {
-  return [...new Map(types.map((type) => [groupKind(type), type])).values()];
 }
 
 const IDLE_START_MILLISECONDS = 250;
@@ -145,7 +68,7 @@ let trials = 0;
 export class Trial implements AsyncDisposable {
   readonly steps: string[] = [];
   /** New to every construct, and as long as any other. */
-  readonly name = `swept-${String(++trials).padStart(5, '0')}`;
+  readonly name = `trial-${String(++trials).padStart(5, '0')}`;
   untouched: Normal = {};
   /** Audit of what its operators write. */
   readonly audit: WriteAudit;
@@ -155,23 +78,23 @@ export class Trial implements AsyncDisposable {
   private running: Operator | undefined;
 
   private constructor(
-    readonly stand: Stand,
+    readonly run: ConformanceRun,
     private site: Site,
   ) {
-    this.around = stand.surroundings?.(site) ?? {};
-    this.made = effectsOf(stand.kind, contextOf(this.around)).made;
+    this.around = run.surroundings?.(site) ?? {};
+    this.made = effectsOf(run.kind, contextOf(this.around)).made;
     this.audit = new WriteAudit(this);
   }
 
   /** @throws where something of it can't be made; then nothing of it stays */
-  static async begin(stand: Stand): Promise<Trial> {
-    const { cluster, kind, user, surroundings } = stand;
+  static async begin(run: ConformanceRun): Promise<Trial> {
+    const { cluster, kind, user, surroundings } = run;
     const namespaces: string[] = [];
     try {
-      for (const purpose of ['sweep', ...(surroundings ? ['elsewhere'] : [])])
+      for (const purpose of ['trial', ...(surroundings ? ['elsewhere'] : [])])
         namespaces.push(await cluster.makeNamespace(purpose));
       const [namespace = '', elsewhere = namespace] = namespaces;
-      const trial = new Trial(stand, { namespace, elsewhere, round: 0 });
+      const trial = new Trial(run, { namespace, elsewhere, round: 0 });
       if (surroundings) await grant(cluster, { user, rules: rulesFor([kind], contextOf(trial.around)) });
       for (const object of trial.around.objects ?? []) await make(cluster, object);
       trial.untouched = await trial.content();
@@ -196,7 +119,7 @@ export class Trial implements AsyncDisposable {
   }
 
   private get isClusterScoped(): boolean {
-    return !this.stand.kind.type.namespaced;
+    return !this.run.kind.type.namespaced;
   }
 
   get operator(): Operator {
@@ -211,7 +134,7 @@ export class Trial implements AsyncDisposable {
   /** Starts an operator in place of the one before, which is killed. */
   async start(prepare?: (wire: Operator['wire']) => void): Promise<Operator> {
     this.running?.kill();
-    const { kind, kubeconfig, pace } = this.stand;
+    const { kind, kubeconfig, pace } = this.run;
     const { render: _, ...given } = contextOf(this.around);
     const started = performance.now();
     const part = this.isClusterScoped
@@ -233,7 +156,7 @@ export class Trial implements AsyncDisposable {
   }
 
   async create({ spec, ...meta }: Sample, name = this.name): Promise<void> {
-    const { kind, cluster } = this.stand;
+    const { kind, cluster } = this.run;
     const { apiVersion, kind: kindName } = kind.type;
     this.steps.push(`create ${kindName} ${name} with ${JSON.stringify(spec)}`);
     const labels = this.isClusterScoped ? { ...meta.labels, [TRIAL_LABEL]: this.name } : meta.labels;
@@ -250,7 +173,7 @@ export class Trial implements AsyncDisposable {
 
   async edit({ spec }: Sample): Promise<void> {
     this.steps.push(`replace its spec by ${JSON.stringify(spec)}`);
-    await refusable(this.stand.cluster.replaceSpec(this.place(), spec));
+    await refusable(this.run.cluster.replaceSpec(this.place(), spec));
   }
 
   /** @param value null removes it */
@@ -258,12 +181,12 @@ export class Trial implements AsyncDisposable {
     this.steps.push(
       value === null ? `remove its annotation ${annotation}` : `annotate it with ${annotation}=${value}`,
     );
-    await this.stand.cluster.merge(this.place(), { metadata: { annotations: { [annotation]: value } } });
+    await this.run.cluster.merge(this.place(), { metadata: { annotations: { [annotation]: value } } });
   }
 
   async delete(propagationPolicy: DeleteOptions['propagationPolicy'] = 'Background'): Promise<void> {
     this.steps.push(propagationPolicy === 'Orphan' ? 'delete it, and keep its objects' : 'delete it');
-    await this.stand.cluster.delete(this.place(), { propagationPolicy });
+    await this.run.cluster.delete(this.place(), { propagationPolicy });
   }
 
   /** Deletes an object. One of the surroundings is created again by its author. */
@@ -271,13 +194,13 @@ export class Trial implements AsyncDisposable {
     const original = this.original(object);
     const again = original ? ', and create it again as its author' : '';
     this.steps.push(`delete ${object.kind} ${object.metadata.name}${again}`);
-    await this.stand.cluster.delete(this.placeOf(object));
-    if (original) await make(this.stand.cluster, original);
+    await this.run.cluster.delete(this.placeOf(object));
+    if (original) await make(this.run.cluster, original);
   }
 
   /** Creates the objects that the kind deletes again, under the names of the next round. */
   async renew(): Promise<void> {
-    const { cluster, surroundings, removes } = this.stand;
+    const { cluster, surroundings, removes } = this.run;
     if (!surroundings || removes.length === 0) return;
     this.steps.push('everything that it deletes is created again');
     const types = removes.map(groupKind);
@@ -294,7 +217,7 @@ export class Trial implements AsyncDisposable {
     index: number,
     change: 'changed' | 'deleted' | 'created again' | 'replaced by another',
   ): Promise<void> {
-    const { cluster } = this.stand;
+    const { cluster } = this.run;
     const object = this.around.objects?.[index];
     if (!object) return;
     this.steps.push(`${object.kind} ${object.metadata.name} is ${change}`);
@@ -308,7 +231,7 @@ export class Trial implements AsyncDisposable {
   async list(types: readonly ResourceType[]): Promise<AnyObject[]> {
     const lists = types.flatMap((type) =>
       this.namespaces.map(async (namespace) => {
-        const objects = await this.stand.cluster.listIfServed(type, namespace);
+        const objects = await this.run.cluster.listIfServed(type, namespace);
         return objects.map((object) => ({ ...object, apiVersion: type.apiVersion, kind: type.kind }));
       }),
     );
@@ -316,17 +239,17 @@ export class Trial implements AsyncDisposable {
   }
 
   get(name = this.name): Promise<LiveResource> {
-    return this.stand.cluster.get<LiveResource>(this.place(name));
+    return this.run.cluster.get<LiveResource>(this.place(name));
   }
 
   /** Returns what its operators have applied, with the status that the kind keeps of each. */
   async objects(): Promise<AnyObject[]> {
     const applied = (await this.reachable()).filter(isApplied);
-    return applied.map((object) => withKeptStatus(object, { status: kept(this.stand, object)?.status }));
+    return applied.map((object) => withKeptStatus(object, { status: kept(this.run, object)?.status }));
   }
 
   pods(): Promise<AnyObject[]> {
-    return this.stand.cluster.list(pods, this.namespace);
+    return this.run.cluster.list(pods, this.namespace);
   }
 
   /** Waits until the operator has seen the present generation and sends nothing more, or is dead. */
@@ -344,7 +267,7 @@ export class Trial implements AsyncDisposable {
 
   /** Waits until no request is sent, nor will be because of events so far. */
   async quiet(leastMilliseconds = QUIET_MILLISECONDS): Promise<void> {
-    await this.operator.quiet(this.stand.settleMilliseconds + leastMilliseconds);
+    await this.operator.quiet(this.run.settleMilliseconds + leastMilliseconds);
   }
 
   async state(name = this.name): Promise<Normal> {
@@ -388,7 +311,7 @@ export class Trial implements AsyncDisposable {
   /** The namespaces go by and by. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.running?.kill();
-    const { cluster } = this.stand;
+    const { cluster } = this.run;
     // In a namespace, they go with it.
     const left = this.isClusterScoped ? this.created : [];
     for (const name of left) await cluster.delete(this.place(name), { mayBeMissing: true });
@@ -396,12 +319,12 @@ export class Trial implements AsyncDisposable {
   }
 
   place(name = this.name): Place {
-    return { type: this.stand.kind.type, namespace: this.namespace, name };
+    return { type: this.run.kind.type, namespace: this.namespace, name };
   }
 
   placeOf(object: AnyObject): Place {
     const { namespace = this.namespace, name } = object.metadata;
-    const type = this.stand.types.find((one) => groupKind(one) === groupKind(object));
+    const type = this.run.types.find((one) => groupKind(one) === groupKind(object));
     return { type: type ?? resourceType(object), namespace, name };
   }
 
@@ -419,7 +342,7 @@ export class Trial implements AsyncDisposable {
   }
 
   private async reachable(): Promise<AnyObject[]> {
-    const { cluster, types } = this.stand;
+    const { cluster, types } = this.run;
     const listed = types.flatMap((type) => {
       const ofType = this.made.filter((made) => groupKind(made.type) === groupKind(type));
       const own = this.isClusterScoped ? this.namespaces : [this.namespace];
@@ -435,13 +358,13 @@ export class Trial implements AsyncDisposable {
 
   /** Reports whether an object of a cluster-scoped kind is of this trial. */
   private isOwn(object: AnyObject): boolean {
-    const [label = ''] = Object.keys(selectorLabels(this.stand.kind.type, ''));
+    const [label = ''] = Object.keys(selectorLabels(this.run.kind.type, ''));
     return this.created.has(object.metadata.labels?.[label] ?? '') || this.original(object) !== undefined;
   }
 
   /** Says of each object of the surroundings that isn't compared as a whole whether it is there. */
   private async left(): Promise<Readonly<Record<string, 'there' | 'gone'>>> {
-    const { cluster, surroundings } = this.stand;
+    const { cluster, surroundings } = this.run;
     const names = surroundings?.(ANY_SITE).objects ?? [];
     const entries = (this.around.objects ?? []).map(async (object, index) => {
       if (this.madeAs(object).length > 0) return [];
@@ -453,14 +376,14 @@ export class Trial implements AsyncDisposable {
   }
 
   private digests(cr: LiveResource, live: readonly AnyObject[]): readonly string[] {
-    const { kind } = this.stand;
+    const { kind } = this.run;
     if (!('each' in kind.rendering)) return [];
-    const { generated, texts } = generatedOf(this.stand, cr, live);
+    const { generated, texts } = generatedOf(this.run, cr, live);
     const made = (name: string): AnyObject[] => {
       const named = { ...cr, metadata: { ...cr.metadata, name } };
       const own = name === cr.metadata.name ? generated : undefined;
-      const swept = { kind, context: contextOf(this.around), surroundings: () => this.around };
-      return rendered(swept, named, own);
+      const tested = { kind, context: contextOf(this.around), surroundings: () => this.around };
+      return rendered(tested, named, own);
     };
     try {
       return [...texts, ...digestsOf(made, cr.metadata.name)];
@@ -476,10 +399,10 @@ export class Trial implements AsyncDisposable {
 function anotherOf(object: AnyObject, value: string): AnyObject {
   const { metadata, data } = object;
   const text = value.replaceAll(' ', '-');
-  const entry = { sweep: object.kind === 'Secret' ? Buffer.from(text).toString('base64') : text };
+  const entry = { conformance: object.kind === 'Secret' ? Buffer.from(text).toString('base64') : text };
   return {
     ...object,
-    metadata: { ...metadata, labels: { ...metadata.labels, sweep: text } },
+    metadata: { ...metadata, labels: { ...metadata.labels, conformance: text } },
     ...(['Secret', 'ConfigMap'].includes(object.kind) && {
       data: { ...(data as object | undefined), ...entry },
     }),
@@ -509,75 +432,6 @@ export function conditionOf({ status }: LiveResource, type: string): Condition |
 
 function isApplied({ metadata }: AnyObject): boolean {
   return Object.keys(metadata.annotations ?? {}).some(isHashAnnotation);
-}
-
-/** Returns what the operator's managers have applied; an entry without its hash was handed over to others. */
-export function ownEntries(object: AnyObject): readonly ManagedFieldsEntry[] {
-  return managedFieldsOf(object).filter(({ operation, subresource, fieldsV1 }) => {
-    const annotations = Object.keys(fieldsV1?.['f:metadata']?.['f:annotations'] ?? {});
-    const isHashed = annotations.some((segment) => isHashAnnotation(segment.slice(2)));
-    return operation === 'Apply' && subresource === undefined && isHashed;
-  });
-}
-
-/** Objects without their identity, by `<kind> <name>`. */
-export type Normal = Readonly<Record<string, unknown>>;
-
-/** Fields that the cluster fills differently for each object, unless they are applied. */
-const CHOSEN = new Set([
-  ...['clusterIP', 'clusterIPs', 'nodePort', 'healthCheckNodePort', 'volumeName', 'replicas', 'nodeName'],
-  ...['batch.kubernetes.io/controller-uid', 'controller-uid'],
-]);
-/** Volume that the API server adds to each Pod, under a name of its own. */
-const TOKEN_VOLUME = /\bkube-api-access-[a-z0-9]{5}\b/g;
-const ANNOTATIONS_OF_CLUSTER = [
-  'deployment.kubernetes.io/revision',
-  'deprecated.daemonset.template.generation',
-];
-
-interface Named {
-  readonly name: string;
-  readonly namespace: string;
-  readonly elsewhere?: string;
-  readonly uid: string;
-  readonly digests: readonly string[];
-}
-
-/** Returns objects as two custom resources of the same spec have them in common, with the fields that each manager owns. */
-export function normal(objects: readonly AnyObject[], cr: Named): Normal {
-  const { name, namespace, elsewhere, uid, digests } = cr;
-  const anonymous = (given: string): string => {
-    const text = withoutDigests(given, digests);
-    const here = elsewhere === undefined ? text : text.replaceAll(elsewhere, '<elsewhere>');
-    return here.replaceAll(uid, '<uid>').replaceAll(namespace, '<namespace>').replaceAll(name, '<name>');
-  };
-  const entries = objects.map((object) => {
-    const { metadata } = object;
-    const json = JSON.stringify(comparable(object)).replaceAll(TOKEN_VOLUME, 'kube-api-access');
-    const [isElsewhere, isHere] = [elsewhere, namespace].map((each) => metadata.namespace === each);
-    const place = isHere ? '' : isElsewhere ? '<elsewhere>/' : `${anonymous(metadata.namespace ?? '')}/`;
-    const id = `${groupKind(object)} ${place}${anonymous(metadata.name)}`;
-    return [id, anonymous(json.replaceAll(metadata.uid ?? ' ', '<own uid>'))] as const;
-  });
-  return byId(entries);
-}
-
-function comparable(object: AnyObject): Normal {
-  const { metadata, status: _, ...content } = object;
-  const { labels = {}, annotations = {}, finalizers, ownerReferences } = metadata as Normal & typeof metadata;
-  const owned = ownEntries(object).map(({ manager, fieldsV1 }) => ({ manager, fieldsV1 }));
-  const applied = JSON.stringify(owned);
-  const isChosen = (key: string): boolean => CHOSEN.has(key) && !applied.includes(`"f:${key}"`);
-  const kept = Object.entries(annotations).filter(
-    ([key]) => !isHashAnnotation(key) && !ANNOTATIONS_OF_CLUSTER.includes(key),
-  );
-  return {
-    ...(JSON.parse(
-      JSON.stringify(content, (key, value: unknown) => (isChosen(key) ? 'chosen' : value)),
-    ) as Normal),
-    metadata: { labels, annotations: Object.fromEntries(kept), finalizers, ownerReferences },
-    owned,
-  };
 }
 
 /** The API server refuses the spec of the custom resource. Any other refusal is a failure. */
@@ -642,7 +496,7 @@ export const CONVERGENCE_MILLISECONDS = 12_000;
 
 /** Members of a trial that waiting needs. */
 export type Rolling = Pick<Trial, 'settled' | 'isAlive' | 'objects' | 'pods' | 'state'> & {
-  readonly stand: Pick<Stand, 'pace'>;
+  readonly run: Pick<ConformanceRun, 'pace'>;
 };
 
 const realClock = { now: () => performance.now(), wait: (milliseconds: number) => delay(milliseconds) };
@@ -670,7 +524,7 @@ export async function rolledOut(
     hasWaited = true;
     const lasts = clock.now() - started;
     if (lasts > ROLLOUT_MILLISECONDS) break;
-    if (lasts > trial.stand.pace.scaled(STUCK_MILLISECONDS))
+    if (lasts > trial.run.pace.scaled(STUCK_MILLISECONDS))
       if ([...objects, ...(await trial.pods())].some(isStuck)) break;
     await clock.wait(100);
   }
@@ -690,7 +544,7 @@ export async function endState(trial: Rolling, clock = realClock): Promise<Norma
     if (!isOver || !hasCondition(state, 'Reconciling')) return state;
     const now = clock.now();
     if (hasWaited) since = now;
-    if (now - since > trial.stand.pace.scaled(BEHIND_MILLISECONDS)) return state;
+    if (now - since > trial.run.pace.scaled(BEHIND_MILLISECONDS)) return state;
     if (now - started > ROLLOUT_MILLISECONDS) return state;
     await clock.wait(100);
   }
@@ -703,7 +557,7 @@ export function hasCondition(state: Normal, type: string): boolean {
 
 /** Waits until a trial is in a state once its operator is at rest. @throws with where it differs */
 export async function becomes(trial: Trial, expected: Normal, isOfConditions = false): Promise<void> {
-  const { pace, convergenceMilliseconds } = trial.stand;
+  const { pace, convergenceMilliseconds } = trial.run;
   const part = (state: Normal): Normal => (isOfConditions ? { '<readiness>': state['<readiness>'] } : state);
   const started = performance.now();
   for (let since = started; ;) {
@@ -729,7 +583,7 @@ export async function becomes(trial: Trial, expected: Normal, isOfConditions = f
 export async function isGone(trial: Trial, orDead = false): Promise<void> {
   const requireGone = async (): Promise<void> => {
     if (orDead && !trial.isAlive) return;
-    if (await trial.stand.cluster.find(trial.place())) throw new Error('it is still there');
+    if (await trial.run.cluster.find(trial.place())) throw new Error('it is still there');
     const left = await trial.objects();
     const names = (objects: AnyObject[]): string =>
       objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`).join(', ');
@@ -747,20 +601,20 @@ export async function isGone(trial: Trial, orDead = false): Promise<void> {
  * Returns the state that these specs lead to in turn when nothing is disturbed: that of a new custom resource with the last
  * one, since deletions alone can't be undone by an edit.
  */
-export function undisturbed(stand: Stand, ...specs: readonly Sample[]): Promise<Normal> {
-  const path = stand.removes.length === 0 ? specs.slice(-1) : specs;
+export function undisturbed(run: ConformanceRun, ...specs: readonly Sample[]): Promise<Normal> {
+  const path = run.removes.length === 0 ? specs.slice(-1) : specs;
   const id = JSON.stringify(path);
-  const state = stand.expected.get(id) ?? endOf(stand, path);
-  stand.expected.set(id, state);
+  const state = run.expected.get(id) ?? endOf(run, path);
+  run.expected.set(id, state);
   // After a wait that ran out, the next one tries again.
   state.catch((error: unknown) => {
-    if (!(error instanceof SpecRefused)) stand.expected.delete(id);
+    if (!(error instanceof SpecRefused)) run.expected.delete(id);
   });
   return state;
 }
 
-async function endOf(stand: Stand, [first, ...others]: readonly Sample[]): Promise<Normal> {
-  await using trial = await Trial.begin(stand);
+async function endOf(run: ConformanceRun, [first, ...others]: readonly Sample[]): Promise<Normal> {
+  await using trial = await Trial.begin(run);
   await trial.start();
   if (first) await trial.create(first);
   for (const sample of others) {
@@ -772,10 +626,13 @@ async function endOf(stand: Stand, [first, ...others]: readonly Sample[]): Promi
 }
 
 /** Runs a trial. An error is a failure, with the steps until then. */
-export async function attempt(stand: Stand, body: (trial: Trial) => Promise<void>): Promise<Failure[]> {
+export async function attempt(
+  run: ConformanceRun,
+  body: (trial: Trial) => Promise<void>,
+): Promise<Failure[]> {
   let steps: readonly string[] = ['create the namespaces of a trial, and their surroundings'];
   try {
-    await using trial = await Trial.begin(stand);
+    await using trial = await Trial.begin(run);
     steps = trial.steps;
     // What breaks a rule explains what doesn't hold for it.
     const failed = await body(trial).then(() => undefined, messageOf);
@@ -791,13 +648,13 @@ export const ENOUGH = 3;
 
 /** Runs a trial for each item, some at a time. */
 export async function trialOfEach<T>(
-  stand: Stand,
+  run: ConformanceRun,
   items: readonly T[],
   body: (trial: Trial, item: T) => Promise<void>,
 ): Promise<Failure[]> {
   const failures: Failure[] = [];
   await several(items, async (item) => {
-    if (failures.length < ENOUGH) failures.push(...(await attempt(stand, (trial) => body(trial, item))));
+    if (failures.length < ENOUGH) failures.push(...(await attempt(run, (trial) => body(trial, item))));
   });
   return failures;
 }

@@ -3,9 +3,11 @@ import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import { APPLY } from '../client/api.js';
 import { collection } from './cluster.js';
-import { rendered, renderedSamples } from './render.js';
-import { withoutMoment } from './sweep.js';
-import type { Failure, Outcome } from './sweep.js';
+import type { Normal } from './compare.js';
+import { withoutMoment } from './report.js';
+import type { Failure, Outcome } from './report.js';
+import { rendered, renderedSamples } from './tested-kind.js';
+import type { Sample } from './tested-kind.js';
 import {
   attempt,
   becomes,
@@ -15,7 +17,7 @@ import {
   undisturbed,
   unlessRefused,
 } from './trial.js';
-import type { Normal, Sample, Stand, Trial } from './trial.js';
+import type { ConformanceRun, Trial } from './trial.js';
 import { fieldsOf, goalsOf, pathsTo, planWalks, shorten } from './walk.js';
 import type { Fields, Spec, Walk, WalkPlan } from './walk.js';
 
@@ -42,30 +44,30 @@ interface Walked {
 }
 
 /** Checks that after any edits of the spec the objects are those of a new custom resource with that spec. */
-export async function walk(stand: Stand): Promise<Outcome> {
-  const { cluster, samples } = stand;
+export async function walk(run: ConformanceRun): Promise<Outcome> {
+  const { cluster, samples } = run;
   const specs = samples.map(({ spec }) => spec);
-  const fields = fieldsOf(stand.kind, specs, stand.notWalked, imagesOf(stand));
+  const fields = fieldsOf(run.kind, specs, run.notWalked, imagesOf(run));
   const nothing: Outcome = { tried: '', failures: [], notApplicable: 'nothing of its spec can be edited' };
   const goals = goalsOf(fields).length;
   if (goals === 0) return nothing;
   const starts = Array.from({ length: WALKS }, (_, index) => specs[index % specs.length] ?? {});
   const mostEdits = Math.max(MAX_EDITS, Math.ceil(goals * EDITS_PER_GOAL));
   const props = { starts, leastEdits: 12, mostEdits, mostInVain: 150 };
-  const namespace = await cluster.makeNamespace('sweep');
-  const plan = await planWalks(fields, stand.random, props, acceptance(stand, namespace)).finally(() =>
+  const namespace = await cluster.makeNamespace('trial');
+  const plan = await planWalks(fields, run.random, props, acceptance(run, namespace)).finally(() =>
     removeNamespace(cluster, namespace),
   );
   if (plan.walks.every(({ length }) => length < 2)) return nothing;
-  const walked = await several(plan.walks, (one) => walkOne(stand, one));
-  const hasty = { ...stand, convergenceMilliseconds: HASTY_MILLISECONDS };
+  const walked = await several(plan.walks, (one) => walkOne(run, one));
+  const hasty = { ...run, convergenceMilliseconds: HASTY_MILLISECONDS };
   const started = performance.now();
   // One is enough to look for, and each takes its time to be shortened.
   const first = walked.find(({ failures }) => failures.length > 0);
   let failures: readonly Failure[] = [];
   if (first)
     failures = await shortened(first, {
-      walk: async (one, isHasty) => (await walkOne(isHasty ? hasty : stand, one)).failures,
+      walk: async (one, isHasty) => (await walkOne(isHasty ? hasty : run, one)).failures,
       isValid: (spec) => fields.problems(spec).length === 0,
       hasTime: () => performance.now() - started < SHORTENING_MILLISECONDS,
     });
@@ -77,16 +79,16 @@ export async function walk(stand: Stand): Promise<Outcome> {
   const without = fields.leaves.filter(
     (path) =>
       pathsTo(path).some((one) => fields.isBarred(one)) &&
-      !pathsTo(path).some((one) => stand.notWalked.includes(one.join('.'))),
+      !pathsTo(path).some((one) => run.notWalked.includes(one.join('.'))),
   );
   const notWalked = without.map((path) => path.join('.'));
-  return { tried: triedBy(stand, fields, plan, walked, notWalked), failures, notDone: plan.open, notWalked };
+  return { tried: triedBy(run, fields, plan, walked, notWalked), failures, notDone: plan.open, notWalked };
 }
 
 /** Returns the images of the containers that the samples are rendered to. */
-function imagesOf(stand: Stand): ReadonlySet<unknown> {
+function imagesOf(run: ConformanceRun): ReadonlySet<unknown> {
   const images = new Set<unknown>();
-  JSON.stringify(renderedSamples(stand), (key, value: unknown) => {
+  JSON.stringify(renderedSamples(run), (key, value: unknown) => {
     if (key === 'image') images.add(value);
     return value;
   });
@@ -94,7 +96,7 @@ function imagesOf(stand: Stand): ReadonlySet<unknown> {
 }
 
 function triedBy(
-  stand: Stand,
+  run: ConformanceRun,
   fields: Fields,
   plan: WalkPlan,
   walked: readonly Walked[],
@@ -103,7 +105,7 @@ function triedBy(
   const sum = (of: 'edits' | 'refused' | 'stalled' | 'gone' | 'there'): number =>
     walked.reduce((total, one) => total + one[of], 0);
   const fixed = fields.leaves.filter((path) => fields.isFixed?.(path)).map((path) => path.join('.'));
-  const kept = plan.walks.flat().filter((spec) => stand.keepsEarlier(spec)).length;
+  const kept = plan.walks.flat().filter((spec) => run.keepsEarlier(spec)).length;
   const counted = (count: number, what: string): string => (count > 0 ? `${count} ${what}` : '');
   const listed = (what: string, names: readonly string[]): string => {
     const rest = names.length > 5 ? ` and ${names.length - 5} more` : '';
@@ -114,28 +116,28 @@ function triedBy(
     listed('not done:', plan.open),
     listed('no sample has', barred),
     listed("can't be changed:", fixed),
-    listed('left out:', stand.notWalked),
+    listed('left out:', run.notWalked),
     counted(kept, 'compared by their conditions alone, since they keep what was before'),
     counted(sum('stalled'), 'compared by their conditions alone, since they are stalled'),
-    stand.removes.length > 0 ? `others' objects: ${sum('gone')} deleted, ${sum('there')} left` : '',
+    run.removes.length > 0 ? `others' objects: ${sum('gone')} deleted, ${sum('there')} left` : '',
     counted(sum('refused'), 'refused'),
   ]
     .filter(Boolean)
     .join('; ');
 }
 
-async function walkOne(stand: Stand, specs: Walk): Promise<Walked> {
-  const samples = specs.map((spec) => ({ ...stand.samples[0], spec }));
+async function walkOne(run: ConformanceRun, specs: Walk): Promise<Walked> {
+  const samples = specs.map((spec) => ({ ...run.samples[0], spec }));
   const count = { edits: 0, refused: 0, stalled: 0, gone: 0, there: 0 };
   let failedAt = -1;
   let ahead: Promise<unknown> = Promise.resolve();
-  const failures = await attempt(stand, async (trial) => {
+  const failures = await attempt(run, async (trial) => {
     await trial.start();
     for (const [index, sample] of samples.entries()) {
       failedAt = index;
       const next = samples[index + 1];
       // The expected state of the next spec takes as long as the edit itself.
-      if (next) ahead = undisturbed(stand, next).catch(() => undefined);
+      if (next) ahead = undisturbed(run, next).catch(() => undefined);
       const state = await goTo(trial, sample, count.edits > 0);
       count[state ? 'edits' : 'refused']++;
       if (!state) continue;
@@ -149,8 +151,8 @@ async function walkOne(stand: Stand, specs: Walk): Promise<Walked> {
 
 /** Gives a custom resource a spec, and compares. @returns the expected state, or undefined where the API server refuses the spec */
 async function goTo(trial: Trial, sample: Sample, isThere: boolean): Promise<Normal | undefined> {
-  const { stand } = trial;
-  const expected = await unlessRefused(() => undisturbed(stand, sample));
+  const { run } = trial;
+  const expected = await unlessRefused(() => undisturbed(run, sample));
   if (!expected) return undefined;
   const isTaken = await unlessRefused(async () => {
     await (isThere ? trial.edit(sample) : trial.create(sample));
@@ -164,7 +166,7 @@ async function goTo(trial: Trial, sample: Sample, isThere: boolean): Promise<Nor
     await trial.settled();
     await trial.renew();
   }
-  await becomes(trial, expected, hasCondition(expected, 'Stalled') || stand.keepsEarlier(sample.spec));
+  await becomes(trial, expected, hasCondition(expected, 'Stalled') || run.keepsEarlier(sample.spec));
   return expected;
 }
 
@@ -196,10 +198,10 @@ export async function shortened(
 }
 
 /** Asks the cluster by dry runs whether it accepts what a spec is rendered to, once for each object. */
-function acceptance(stand: Stand, namespace: string): (spec: Spec) => Promise<boolean> {
-  const { cluster, types, kind } = stand;
+function acceptance(run: ConformanceRun, namespace: string): (spec: Spec) => Promise<boolean> {
+  const { cluster, types, kind } = run;
   const answers = new Map<string, Promise<boolean>>();
-  const query = { dryRun: 'All', fieldManager: 'sweep', force: 'true' };
+  const query = { dryRun: 'All', fieldManager: 'conformance', force: 'true' };
   const ask = async (object: AnyObject): Promise<boolean> => {
     const type = types.find((one) => groupKind(one) === groupKind(object));
     if (!type) return true;
@@ -211,7 +213,7 @@ function acceptance(stand: Stand, namespace: string): (spec: Spec) => Promise<bo
   return async (spec) => {
     if (!('each' in kind.rendering)) return true;
     try {
-      const asked = rendered(stand, { metadata: { name: 'accepted', namespace }, spec }).map((object) => {
+      const asked = rendered(run, { metadata: { name: 'accepted', namespace }, spec }).map((object) => {
         const id = JSON.stringify(object);
         const answer = answers.get(id) ?? ask(object);
         answers.set(id, answer);

@@ -10,7 +10,7 @@ import { checksumAnnotations, ReferenceResolver } from '../../src/author/referen
 import type { ReferenceProps } from '../../src/author/references.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { controllerRender, render } from '../../src/render/render.js';
-import { withoutDigests } from '../../src/testing/render.js';
+import { withoutDigests } from '../../src/testing/compare.js';
 
 const WIDGET = resourceType({ apiVersion: 'demo.io/v1', kind: 'Widget' });
 type Spec = Readonly<Record<string, string>>;

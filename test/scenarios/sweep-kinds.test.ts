@@ -7,8 +7,11 @@ import { appService } from '../../src/kinds/app-service/kind.js';
 import type { AppServiceSpec } from '../../src/kinds/app-service/spec.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
-import { formatReport, sweep } from '../../src/testing/sweep.js';
-import type { CheckResult, MakeSurroundings, SweepOptions } from '../../src/testing/sweep.js';
+import { sweep } from '../../src/testing/conformance.js';
+import type { ConformanceOptions } from '../../src/testing/conformance.js';
+import { formatReport } from '../../src/testing/report.js';
+import type { CheckResult } from '../../src/testing/report.js';
+import type { MakeSurroundings } from '../../src/testing/tested-kind.js';
 import { loadKind } from '../support/bundle.js';
 import { exampleDocument } from '../support/examples.js';
 import { httpRouteCrd } from '../support/http-route-crd.js';
@@ -33,7 +36,7 @@ const TOGETHER = { ...REFERS_TO_NOTHING, control: TOGETHER_REASON, adoption: TOG
 async function swept(
   kind: Kind,
   samples: readonly AnyObject[],
-  options: SweepOptions,
+  options: ConformanceOptions,
   notApplicable: Readonly<Record<string, string>> = REFERS_TO_NOTHING,
 ): Promise<(name: string) => CheckResult | undefined> {
   const report = await sweep(kind, samples, { seed: 7, ...options });

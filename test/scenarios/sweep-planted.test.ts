@@ -1,8 +1,9 @@
 import { expect, inject, test } from 'vitest';
 import { openSandbox } from '../../sandbox/client.js';
 import type { Kind } from '../../src/contract/kind.js';
-import { formatReport, sweep } from '../../src/testing/sweep.js';
-import type { CheckName } from '../../src/testing/sweep.js';
+import { sweep } from '../../src/testing/conformance.js';
+import { formatReport } from '../../src/testing/report.js';
+import type { CheckName } from '../../src/testing/report.js';
 import { loadKind } from '../support/bundle.js';
 import * as faults from './planted/faults.js';
 import { plantedSamples } from './planted/crd.js';

@@ -4,10 +4,10 @@ import { Construct } from 'constructs';
 import { expect, test } from 'vitest';
 import { defineKind } from '../../src/author/define-kind.js';
 import type { CustomResourceProps, Kind } from '../../src/contract/kind.js';
-import { listKeys, rendering } from '../../src/testing/render.js';
-import type { Outcome } from '../../src/testing/sweep.js';
-import { sweptOf } from '../../src/testing/trial.js';
-import type { Swept } from '../../src/testing/trial.js';
+import { listKeys, rendering } from '../../src/testing/offline-checks.js';
+import type { Outcome } from '../../src/testing/report.js';
+import { testedKind } from '../../src/testing/tested-kind.js';
+import type { TestedKind } from '../../src/testing/tested-kind.js';
 import type { Spec } from '../../src/testing/walk.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
@@ -21,15 +21,16 @@ import { streamIngressSamples } from '../scenarios/support/stream-ingress-swept.
 
 const samples = plantedSamples.map(({ spec }) => ({ spec: spec as Spec }));
 
-type Samples = Swept['samples'];
+type Samples = TestedKind['samples'];
 
 /** What these checks read of it; they ask for no cluster. */
-const standFor = (kind: Kind, of = samples): Swept => sweptOf(kind, of as unknown as Samples, undefined);
+const standFor = (kind: Kind, of = samples): TestedKind =>
+  testedKind(kind, of as unknown as Samples, undefined);
 
 const specsOf = (all: readonly AnyObject[]): { readonly spec: Spec }[] =>
   all.map(({ spec }) => ({ spec: spec as Spec }));
 
-test.each<[fault: string, kind: Kind, check: (stand: Swept) => Outcome, message: RegExp]>([
+test.each<[fault: string, kind: Kind, check: (stand: TestedKind) => Outcome, message: RegExp]>([
   ['a timestamp in the render', faults.timestamp, rendering, /at \.data\.rendered, and the next time with/],
   [
     'a timestamp in what a later sample alone renders',

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { formatProgress, formatReport, requireHeld, shortest } from '../../src/testing/sweep.js';
-import type { SweepReport } from '../../src/testing/sweep.js';
+import { formatProgress, formatReport, requireHeld, shortest } from '../../src/testing/report.js';
+import type { ConformanceReport } from '../../src/testing/report.js';
 
-const report: SweepReport = {
+const report: ConformanceReport = {
   ...{ version: 1, kind: 'Widget', seed: 7, held: false, seconds: 61.4 },
   checks: [
     { check: 'list keys', held: true, seconds: 0.01, tried: '2 lists of the schema', failures: [] },
@@ -52,7 +52,7 @@ test('a failure of another trial is the same, whatever the trial was called and 
     what: `Still so after ${seconds} s: ConfigMap ${name} is missing`,
     sequence: [name],
   });
-  const failures = [failure('swept-00001', 12), failure('swept-00002', 10.43), failure('other', 12)];
+  const failures = [failure('trial-00001', 12), failure('trial-00002', 10.43), failure('other', 12)];
 
   expect(shortest(failures)).toEqual([failures[2], failures[0]]);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { shortened } from '../../src/testing/walk-check.js';
-import type { Failure } from '../../src/testing/sweep.js';
+import type { Failure } from '../../src/testing/report.js';
 import type { Walk } from '../../src/testing/walk.js';
+import { shortened } from '../../src/testing/walk-check.js';
 
 const until: Walk = [{ size: 1 }, { size: 2 }, { size: 3 }];
 const wrong: Failure = {
@@ -54,15 +54,15 @@ test('what comes again in a trial of another name, after another time, has come 
     sequence: [name],
   });
   const failures = await shortened(
-    { failures: [restless('swept-00001', 30)], until },
+    { failures: [restless('trial-00001', 30)], until },
     {
-      walk: () => Promise.resolve([restless('swept-00002', 41.25)]),
+      walk: () => Promise.resolve([restless('trial-00002', 41.25)]),
       isValid: () => true,
       hasTime: () => true,
     },
   );
 
-  expect(failures).toEqual([restless('swept-00002', 41.25)]);
+  expect(failures).toEqual([restless('trial-00002', 41.25)]);
 });
 
 test('what goes wrong elsewhere then is reported as well', async () => {

@@ -6,10 +6,12 @@ import { defineKind } from '../../src/author/define-kind.js';
 import { APPLIED_HASH_ANNOTATION, SHARED_HASH_PREFIX } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { fieldAt } from '../../src/engine/steps/managed-fields.js';
-import { leavesOf, withValueAt } from '../../src/testing/checks.js';
-import { digestsOf } from '../../src/testing/render.js';
-import { endState, isReady, normal, Pace, sweptOf, Trial } from '../../src/testing/trial.js';
-import type { Normal, Rolling, Stand } from '../../src/testing/trial.js';
+import { ownedLeaves, withValueAt } from '../../src/testing/checks.js';
+import { digestsOf, normal } from '../../src/testing/compare.js';
+import type { Normal } from '../../src/testing/compare.js';
+import { testedKind } from '../../src/testing/tested-kind.js';
+import { endState, isReady, Pace, Trial } from '../../src/testing/trial.js';
+import type { ConformanceRun, Rolling } from '../../src/testing/trial.js';
 
 /** State at a moment: pods that are there, those that are asked for, and conditions. */
 interface Moment {
@@ -35,7 +37,7 @@ function course(moments: Readonly<Record<number, Moment>>) {
     },
   };
   const trial: Rolling = {
-    ...{ stand: { pace: new Pace() }, isAlive: true },
+    ...{ run: { pace: new Pace() }, isAlive: true },
     // Quiet is waited for.
     settled: () => clock.wait(400) as Promise<never>,
     objects: () => Promise.resolve([deployment(at())]),
@@ -95,8 +97,8 @@ test('an object is judged by the status that `keep` of its type returns, and is 
     makeNamespace: (purpose: string) => Promise.resolve(purpose),
     listIfServed: () => Promise.resolve(parts),
   };
-  const swept = sweptOf(kind, [{ spec: {} }], undefined);
-  const trial = await Trial.begin({ ...swept, cluster } as unknown as Stand);
+  const tested = testedKind(kind, [{ spec: {} }], undefined);
+  const trial = await Trial.begin({ ...tested, cluster } as unknown as ConformanceRun);
 
   const objects = await trial.objects();
 
@@ -161,7 +163,7 @@ test('owned fields are found, read and replaced where they are, but for the keys
   };
   const object = { spec: { containers: [{ name: 'side' }, { name: 'web', image: 'one' }], set: ['a'] } };
 
-  const paths = leavesOf(fields);
+  const paths = ownedLeaves(fields);
 
   expect(paths).toEqual([
     ['f:metadata', 'f:labels', 'f:app'],

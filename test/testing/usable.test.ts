@@ -6,10 +6,10 @@ import type { Kind } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
-import type { CheckName } from '../../src/testing/sweep.js';
+import { sweep, sweepCommand } from '../../src/testing/conformance.js';
+import type { ConformanceOptions } from '../../src/testing/conformance.js';
 import { readSamples } from '../../src/testing/render.js';
-import { sweep, sweepCommand } from '../../src/testing/sweep.js';
-import type { SweepOptions } from '../../src/testing/sweep.js';
+import type { CheckName } from '../../src/testing/report.js';
 import { plantedSamples } from '../scenarios/planted/crd.js';
 import { sound } from '../scenarios/planted/sound.js';
 import { jobWatcherSamples } from '../scenarios/support/job-watcher-swept.js';
@@ -21,7 +21,7 @@ const clusterWide: Kind = {
   rendering: { together: () => ({ manifests: [] }) },
 };
 
-test.each<[what: string, Kind, readonly AnyObject[], SweepOptions, RegExp]>([
+test.each<[what: string, Kind, readonly AnyObject[], ConformanceOptions, RegExp]>([
   ['no samples', sound, [], {}, /give at least one Planted/],
   ['samples of another kind', sound, jobWatcherSamples, {}, /a sample is a JobWatcher of batch/],
   [

@@ -1,7 +1,7 @@
 import type { AnyObject } from '../../../src/contract/object.js';
 import { jobWatcher } from '../../../src/kinds/job-watcher/kind.js';
 import type { JobWatcherSpec } from '../../../src/kinds/job-watcher/spec.js';
-import type { MakeSurroundings } from '../../../src/testing/sweep.js';
+import type { MakeSurroundings } from '../../../src/testing/tested-kind.js';
 import { finishedStatus, HOUR } from '../../support/jobs.js';
 
 const { apiVersion, kind } = jobWatcher.type;

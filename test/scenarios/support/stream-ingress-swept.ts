@@ -1,7 +1,7 @@
 import type { AnyObject } from '../../../src/contract/object.js';
 import { streamIngress } from '../../../src/kinds/stream-ingress/kind.js';
 import type { StreamIngressSpec } from '../../../src/kinds/stream-ingress/spec.js';
-import type { MakeSurroundings } from '../../../src/testing/sweep.js';
+import type { MakeSurroundings } from '../../../src/testing/tested-kind.js';
 
 const { apiVersion, kind } = streamIngress.type;
 

@@ -1,0 +1,144 @@
+import { isHashAnnotation } from '../contract/names.js';
+import { SECRET_CHECKSUM } from '../values/json.js';
+import type { AnyObject } from '../contract/object.js';
+import { groupKind } from '../contract/resource.js';
+import { managedFieldsOf } from '../engine/steps/managed-fields.js';
+import type { ManagedFieldsEntry } from '../engine/steps/managed-fields.js';
+import { differences as deepDifferences } from '../render/deterministic.js';
+import { showValue } from '../validate/problem.js';
+
+/** Returns what the operator's managers have applied; an entry without its hash was handed over to others. */
+export function ownEntries(object: AnyObject): readonly ManagedFieldsEntry[] {
+  return managedFieldsOf(object).filter(({ operation, subresource, fieldsV1 }) => {
+    const annotations = Object.keys(fieldsV1?.['f:metadata']?.['f:annotations'] ?? {});
+    const isHashed = annotations.some((segment) => isHashAnnotation(segment.slice(2)));
+    return operation === 'Apply' && subresource === undefined && isHashed;
+  });
+}
+
+/** Objects without their identity, by `<kind> <name>`. */
+export type Normal = Readonly<Record<string, unknown>>;
+
+/** Fields that the cluster fills differently for each object, unless they are applied. */
+const CHOSEN = new Set([
+  ...['clusterIP', 'clusterIPs', 'nodePort', 'healthCheckNodePort', 'volumeName', 'replicas', 'nodeName'],
+  ...['batch.kubernetes.io/controller-uid', 'controller-uid'],
+]);
+
+/** Volume that the API server adds to each Pod, under a name of its own. */
+const TOKEN_VOLUME = /\bkube-api-access-[a-z0-9]{5}\b/g;
+
+const ANNOTATIONS_OF_CLUSTER = [
+  'deployment.kubernetes.io/revision',
+  'deprecated.daemonset.template.generation',
+];
+
+interface Named {
+  readonly name: string;
+  readonly namespace: string;
+  readonly elsewhere?: string;
+  readonly uid: string;
+  readonly digests: readonly string[];
+}
+
+/** Returns objects as two custom resources of the same spec have them in common, with the fields that each manager owns. */
+export function normal(objects: readonly AnyObject[], cr: Named): Normal {
+  const { name, namespace, elsewhere, uid, digests } = cr;
+  const anonymous = (given: string): string => {
+    const text = withoutDigests(given, digests);
+    const here = elsewhere === undefined ? text : text.replaceAll(elsewhere, '<elsewhere>');
+    return here.replaceAll(uid, '<uid>').replaceAll(namespace, '<namespace>').replaceAll(name, '<name>');
+  };
+  const entries = objects.map((object) => {
+    const { metadata } = object;
+    const json = JSON.stringify(comparable(object)).replaceAll(TOKEN_VOLUME, 'kube-api-access');
+    const [isElsewhere, isHere] = [elsewhere, namespace].map((each) => metadata.namespace === each);
+    const place = isHere ? '' : isElsewhere ? '<elsewhere>/' : `${anonymous(metadata.namespace ?? '')}/`;
+    const id = `${groupKind(object)} ${place}${anonymous(metadata.name)}`;
+    return [id, anonymous(json.replaceAll(metadata.uid ?? ' ', '<own uid>'))] as const;
+  });
+  return byId(entries);
+}
+
+function comparable(object: AnyObject): Normal {
+  const { metadata, status: _, ...content } = object;
+  const { labels = {}, annotations = {}, finalizers, ownerReferences } = metadata as Normal & typeof metadata;
+  const owned = ownEntries(object).map(({ manager, fieldsV1 }) => ({ manager, fieldsV1 }));
+  const applied = JSON.stringify(owned);
+  const isChosen = (key: string): boolean => CHOSEN.has(key) && !applied.includes(`"f:${key}"`);
+  const kept = Object.entries(annotations).filter(
+    ([key]) => !isHashAnnotation(key) && !ANNOTATIONS_OF_CLUSTER.includes(key),
+  );
+  return {
+    ...(JSON.parse(
+      JSON.stringify(content, (key, value: unknown) => (isChosen(key) ? 'chosen' : value)),
+    ) as Normal),
+    metadata: { labels, annotations: Object.fromEntries(kept), finalizers, ownerReferences },
+    owned,
+  };
+}
+
+/** Returns objects by their ids, in order; those that differ in a digest alone are counted. */
+export function byId(
+  objects: readonly (readonly [id: string, json: string])[],
+): Readonly<Record<string, unknown>> {
+  const found: Record<string, unknown> = {};
+  for (const [id, json] of objects.toSorted((a, b) => (a.join() < b.join() ? -1 : 1))) {
+    let number = 1;
+    while (Object.hasOwn(found, number === 1 ? id : `${id} ${number}`)) number++;
+    found[number === 1 ? id : `${id} ${number}`] = JSON.parse(json) as unknown;
+  }
+  return found;
+}
+
+/** A place where two values differ. */
+export interface Difference {
+  /** Text such as `ConfigMap <name>.data.color is "red" instead of absent`. */
+  readonly text: string;
+  readonly expected: unknown;
+  readonly found: unknown;
+}
+
+/** Compares two values. Who owns what (`owned`) differs with the values, and counts only where these don't. */
+export function differences(expected: unknown, found: unknown): Difference[] {
+  const all = deepDifferences(expected, found);
+  const ofValues = all.filter(({ path }) => path[1] !== 'owned');
+  return (ofValues.length > 0 ? ofValues : all).map(({ path, values: [first, second] }) => ({
+    text: `${path.join('.')} is ${[second, first].map((value) => (value === undefined ? 'absent' : showValue(value))).join(' instead of ')}`,
+    ...{ expected: first, found: second },
+  }));
+}
+
+/** Text as long and as random as a hash: a whole one, or words of one, as in the name `web-5d8f7c`. */
+const DIGEST = /^[\w+/=:-]{6,}$/;
+
+const WORDS = /[A-Za-z0-9]{6,}/g;
+
+/**
+ * Returns texts in the objects of a custom resource that are hashes of something with its name in it: what differs under
+ * another name of the same length, beside the name itself.
+ */
+export function digestsOf(
+  made: (name: string) => readonly AnyObject[],
+  name: string,
+  objects = made(name),
+): readonly string[] {
+  const other = `${name.startsWith('z') ? 'y' : 'z'}${name.slice(1)}`;
+  const found = differences(objects, made(other)).flatMap(({ expected, found: now }) => {
+    if (typeof expected !== 'string' || typeof now !== 'string' || expected.length !== now.length) return [];
+    const renamed = expected.replaceAll(name, other);
+    if (renamed === expected && DIGEST.test(expected)) return [expected];
+    const words = [...renamed.matchAll(WORDS)].filter(({ 0: word, index }) => !now.startsWith(word, index));
+    return words.map(([word]) => word);
+  });
+  return [...new Set(found)];
+}
+
+/** Replaces each checksum of a Secret and each digest by the same word, the longest first: one may be the begin of another. */
+export function withoutDigests(text: string, digests: readonly string[]): string {
+  const longestFirst = digests.toSorted((a, b) => b.length - a.length);
+  return longestFirst.reduce(
+    (left, digest) => left.replaceAll(digest, '<digest>'),
+    text.replaceAll(SECRET_CHECKSUM, '<digest>'),
+  );
+}

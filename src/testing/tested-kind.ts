@@ -1,0 +1,176 @@
+import type { Condition } from '../contract/conditions.js';
+import { storedVersion } from '../contract/crd.js';
+import type { Generated } from '../contract/generated.js';
+import type { FlagValues, Kind, KindContext, Rendered } from '../contract/kind.js';
+import { objectId } from '../contract/object.js';
+import type { AnyObject, CustomResource } from '../contract/object.js';
+import { keepStatus } from '../values/projections.js';
+import { groupKind } from '../contract/resource.js';
+import type { ResourceType } from '../contract/resource.js';
+import { offlineInputs } from '../render/references.js';
+import { render } from '../render/render.js';
+import { applyDefaults } from '../validate/defaults.js';
+import type { Spec } from './walk.js';
+
+/** Namespaces of one trial. */
+export interface Site {
+  /** Namespace of the custom resource. */
+  readonly namespace: string;
+  /** Another one, for what a kind shares or finds elsewhere. */
+  readonly elsewhere: string;
+  /**
+   * Number of times that what the kind deletes was created again in this trial, from 0 on; for names, since the next object of a name
+   * may be treated differently.
+   */
+  readonly round: number;
+}
+
+/** Objects that a kind expects to find, and flags and policy of its operator. */
+export interface Surroundings {
+  /** Namespaced objects, made in this order before the operator starts, each with its status if it has one. @default - none */
+  readonly objects?: readonly AnyObject[];
+  /** Flags of the kind, as given on the command line. @default - none is given */
+  readonly flags?: FlagValues;
+  /** The kind's section of a policy. @default - nothing is restricted */
+  readonly policy?: unknown;
+}
+
+/** Returns the same for the same site, and as many objects of the same kinds for every other. */
+export type MakeSurroundings = (site: Site) => Surroundings;
+
+/** A custom resource without its identity. */
+export interface Sample {
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly spec: Spec;
+}
+
+/** A custom resource as it is in the cluster. */
+export type LiveResource = CustomResource<
+  Spec,
+  { readonly observedGeneration?: number; readonly conditions?: readonly Condition[] }
+>;
+
+/** A kind and its samples, without a cluster. */
+export interface TestedKind {
+  readonly kind: Kind;
+  readonly samples: readonly [Sample, ...Sample[]];
+  readonly surroundings?: MakeSurroundings | undefined;
+  readonly context: KindContext;
+  readonly types: readonly ResourceType[];
+  readonly removes: readonly ResourceType[];
+  /** Longest time that its controllers wait for further events. */
+  readonly settleMilliseconds: number;
+}
+
+/** Stands for every site, in what is compared. */
+export const ANY_SITE: Site = { namespace: 'namespace', elsewhere: 'elsewhere', round: 0 };
+
+export function contextOf({ flags, policy }: Surroundings): KindContext {
+  return { render, ...(flags && { flags }), ...(policy !== undefined && { policy }) };
+}
+
+export function testedKind(
+  kind: Kind,
+  samples: TestedKind['samples'],
+  surroundings: MakeSurroundings | undefined,
+): TestedKind {
+  const context = contextOf(surroundings?.(ANY_SITE) ?? {});
+  const { made, removes } = effectsOf(kind, context);
+  const quiet = kind.controllers(context).map(({ settle }) => settle?.quietMilliseconds ?? 0);
+  return {
+    ...{ kind, samples, surroundings, context, removes },
+    types: distinct(made.map(({ type }) => type)),
+    settleMilliseconds: Math.max(0, ...quiet),
+  };
+}
+
+export interface Made {
+  readonly type: ResourceType;
+  /** Namespaces of shared objects; undefined where they belong to the custom resource, in its namespace. */
+  readonly namespaces: readonly string[] | undefined;
+  /** Name of a shared object. */
+  readonly name: string | undefined;
+  /** Specifies whether a deleted one is created again. */
+  readonly isCreated: boolean;
+}
+
+/** Reads from the watches of a kind what it applies, and what of others it deletes. */
+export function effectsOf(kind: Kind, context: KindContext): { made: Made[]; removes: ResourceType[] } {
+  const watches = kind
+    .controllers(context)
+    .flatMap((controller) => controller.watches)
+    .filter(({ type }) => type.namespaced && groupKind(type) !== groupKind(kind.type));
+  const made = watches
+    .filter(({ writes = [] }) => writes.includes('create') || writes.includes('patch'))
+    .map(({ type, namespaces, name, writes }) => ({
+      ...{ type, namespaces, name, isCreated: writes?.includes('create') ?? false },
+    }));
+  const applied = made.map(({ type }) => groupKind(type));
+  const removed = watches.filter(
+    ({ type, writes }) => writes?.includes('delete') && !applied.includes(groupKind(type)),
+  );
+  return { made, removes: distinct(removed.map(({ type }) => type)) };
+}
+
+function distinct(types: readonly ResourceType[]): ResourceType[] {
+  return [...new Map(types.map((type) => [groupKind(type), type])).values()];
+}
+
+/** Renders one custom resource, of which a spec that is valid is known at least. */
+export function rendered(
+  { kind, context, surroundings }: Pick<TestedKind, 'kind' | 'context' | 'surroundings'>,
+  given: Pick<CustomResource, 'metadata' | 'spec'>,
+  generated?: Generated,
+): Rendered {
+  const { apiVersion, kind: kindName } = kind.type;
+  const schema = storedVersion(kind.crd).schema.openAPIV3Schema;
+  const cr = applyDefaults({ ...given, apiVersion, kind: kindName }, schema) as CustomResource;
+  if ('each' in kind.rendering) {
+    const policy = context.policy === undefined ? undefined : { [kind.name]: context.policy };
+    const { each } = kind.rendering;
+    const namespace = cr.metadata.namespace ?? ANY_SITE.namespace;
+    const references = surroundings?.({ ...ANY_SITE, namespace }).objects ?? [];
+    const inputs = offlineInputs(each, cr, { references, ...(policy && { policy }) });
+    return render(each, cr, { ...inputs, ...(generated && { generated }) });
+  }
+  const { manifests, findings = [] } = kind.rendering.together([cr], context);
+  const refused = findings.find(({ level }) => level === 'error');
+  if (refused) throw new Error(refused.message);
+  return manifests.flatMap(({ objects }) => [...objects]);
+}
+
+/** Returns what the samples render to; what can't be rendered is up to other checks. */
+export function renderedSamples(tested: TestedKind): Rendered[] {
+  return tested.samples.flatMap(({ spec }) => {
+    try {
+      return [rendered(tested, { metadata: { name: 'sample', namespace: 'trial' }, spec })];
+    } catch {
+      return [];
+    }
+  });
+}
+
+/** Returns what a construct gets of the values that are generated for a custom resource, and the values. */
+export function generatedOf(
+  tested: TestedKind,
+  cr: CustomResource,
+  live: readonly AnyObject[],
+): { readonly generated?: Generated; readonly texts: readonly string[] } {
+  const { rendering } = tested.kind;
+  const ofKind = 'each' in rendering ? rendering.each.generated : undefined;
+  const secret = live.find((object) => ofKind && objectId(object) === objectId(ofKind.secretOf(cr)));
+  if (!ofKind || !secret) return { texts: [] };
+  const generated = ofKind.propsOf(cr, kept(tested, secret));
+  return {
+    generated,
+    texts: [generated.checksum, ...Object.values(secret.data as Readonly<Record<string, string>>)],
+  };
+}
+
+/** Returns an object as the kind keeps it in memory. */
+export function kept({ kind, context }: TestedKind, object: AnyObject): AnyObject | undefined {
+  const watches = kind.controllers(context).flatMap((controller) => controller.watches);
+  const { keep = keepStatus } = watches.find(({ type }) => groupKind(type) === groupKind(object)) ?? {};
+  return keep(object);
+}
