@@ -7,7 +7,6 @@ import { controllerOf, describeRef, objectId, objectKey } from '../contract/obje
 import type { AnyObject, ObjectRef } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
-import { ApiError } from '../client/api-error.js';
 import { Api } from '../client/api.js';
 import { offerTo } from '../engine/steps/ownership.js';
 import type { GivenResource, ObjectPreview } from '../engine/preview/preview.js';
@@ -36,7 +35,9 @@ interface AdoptOptions extends SharedOptions {
 
 type PreviewOptions = Pick<CompareProps, 'transport' | 'contextFor' | 'warn'>;
 
-/** An object that is handed over, and to which custom resource. */
+type Resource = GivenResource & { readonly input: { readonly kind: Kind } };
+
+/** Object that is handed over, and the custom resource that gets it. */
 interface Adoption {
   readonly type: ResourceType;
   readonly uid: string | undefined;
@@ -67,9 +68,7 @@ export async function runAdopt(words: readonly string[], options: AdoptOptions):
   const policy = await policyOf(options);
   await withCluster(options, async (cluster, { transport, namespace: own }) => {
     const contextFor = operatorContext({
-      ...{ cluster, render, warn, note: printError, policy, operatorNamespace },
-      watchNamespaces: undefined,
-      flags: {},
+      ...{ cluster, render, warn, note: printError, policy, operatorNamespace, flags: {} },
       parsePolicy: async (name, text) => (await policyParser(options))(name, text),
     });
     const props = { transport, contextFor, warn };
@@ -80,11 +79,7 @@ export async function runAdopt(words: readonly string[], options: AdoptOptions):
       : await Promise.all(targets.map((target) => liveResource(target, namespace, api)));
     const all: Adoption[] = [];
     const refused: string[] = [];
-    for (const one of given) {
-      const found = await adoptionsOf('input' in one ? one.input.kind : one.kind, one, props);
-      all.push(...found.adoptions);
-      refused.push(...found.refused);
-    }
+    for (const each of given) all.push(...(await adoptionsOf(each, props, refused)));
     if (refused.length > 0) throw new CliError([...refused, 'Nothing was handed over'], 3);
     if (all.length === 0) {
       printError('nothing to adopt: what they render is theirs already, or not there');
@@ -103,46 +98,38 @@ export async function runAdopt(words: readonly string[], options: AdoptOptions):
   });
 }
 
-async function liveResource(
-  target: KindTarget,
-  asked: string,
-  api: Api,
-): Promise<GivenResource & { readonly kind: Kind }> {
+async function liveResource(target: KindTarget, asked: string, api: Api): Promise<Resource> {
   const { kind, name = '' } = target;
   const namespace = kind.type.namespaced ? asked : undefined;
-  try {
-    const before = await api.get(kind.type, objectKey(namespace, name));
-    const { openAPIV3Schema } = storedVersion(kind.crd).schema;
-    return { kind, before, after: applyDefaults(before, openAPIV3Schema) as AnyObject };
-  } catch (error) {
-    if (!(error instanceof ApiError) || !error.objectIsGone) throw error;
-    throw await noSuchResource(target, namespace, lister(api));
-  }
+  const before = await api.find(kind.type, objectKey(namespace, name));
+  if (!before) throw await noSuchResource(target, namespace, lister(api));
+  const { openAPIV3Schema } = storedVersion(kind.crd).schema;
+  return { input: { kind }, before, after: applyDefaults(before, openAPIV3Schema) as AnyObject };
 }
 
 /**
  * Finds the objects that stand in the way of a custom resource, and what would become of each as one that is handed over: again,
  * until no other shows behind them, as behind a Secret of generated values.
+ * @param refused takes why an object can't be handed over
  */
 async function adoptionsOf(
-  kind: Kind,
-  { before, after }: GivenResource,
+  { input: { kind }, before, after }: Resource,
   props: PreviewOptions,
-): Promise<{ readonly adoptions: readonly Adoption[]; readonly refused: readonly string[] }> {
+  refused: string[],
+): Promise<readonly Adoption[]> {
   const each = 'each' in kind.rendering ? kind.rendering.each : undefined;
   const types = [...(each?.children ?? []), ...(each?.generated ? [secretType] : [])];
   const offer = offerTo({ kind: kind.type.kind, name: after.metadata.name });
   // A pause delays the adoption, and is none of its terms.
   const { [PAUSED_ANNOTATION]: _, ...annotations } = after.metadata.annotations ?? {};
-  const given = [
-    { ...(before && { before }), after: { ...after, metadata: { ...after.metadata, annotations } } },
-  ];
+  const unpaused = { ...after, metadata: { ...after.metadata, annotations } };
+  const given = [{ ...(before && { before }), after: unpaused }];
   const waiting = new Map<string, Omit<Adoption, 'preview'>>();
   for (;;) {
     const uids = new Set([...waiting.values()].map(({ uid }) => uid));
     const transport = offering(props.transport, offer, uids);
     const { objects } = await previewKind(kind, given, { ...props, transport }, {});
-    const refused: string[] = [];
+    const known = refused.length;
     for (const { ref, error } of objects) {
       const type = types.find((one) => groupKind(one) === groupKind(ref));
       if (error?.reason !== 'OwnershipConflict' || !type || waiting.has(objectId(ref))) continue;
@@ -151,13 +138,13 @@ async function adoptionsOf(
       if (why === undefined) waiting.set(objectId(ref), { type, uid: live.metadata.uid, offer });
       else refused.push(why);
     }
-    if (refused.length > 0) return { adoptions: [], refused };
+    if (refused.length > known) return [];
     if (waiting.size > uids.size) continue;
-    const adoptions = objects.flatMap((preview) => {
+    refused.push(...objects.flatMap(({ error }) => (error ? [forPerson(error.message)] : [])));
+    return objects.flatMap((preview) => {
       const adoption = waiting.get(objectId(preview.ref));
       return adoption ? [{ ...adoption, preview }] : [];
     });
-    return { adoptions, refused: objects.flatMap(({ error }) => (error ? [forPerson(error.message)] : [])) };
   }
 }
 

@@ -5,14 +5,16 @@ import { kindFlagValues } from './options.js';
 import type { SharedOptions } from './options.js';
 import { loadKinds } from './config.js';
 import { compare, differs, refusals } from './diff/compare.js';
-import type { Outcome } from './diff/compare.js';
+import type { Diff } from './diff/compare.js';
 import { compareLive } from './diff/live.js';
+import type { LiveDiff } from './diff/live.js';
 import { documentOf, liveJson, liveText, NONE, textOf } from './diff/text.js';
 import { CliError } from './exit.js';
 import { operatorContext } from './operators.js';
 import { paint, print, printError, showProgress, warn } from './output.js';
 import { policyOf, policyParser } from './policy-file.js';
 import { meansKind, targetsOf } from './targets.js';
+import type { KindTarget } from './targets.js';
 import { documentText } from './tree/text.js';
 
 interface DiffOptions extends SharedOptions {
@@ -27,15 +29,7 @@ interface DiffOptions extends SharedOptions {
 /** `reconstruct diff`: shows what would change in the cluster. */
 export async function runDiff(words: readonly string[], options: DiffOptions): Promise<void> {
   const kinds = await loadKinds(options);
-  const {
-    output,
-    selector,
-    all,
-    allNamespaces,
-    watchNamespace: watchNamespaces,
-    operatorNamespace,
-  } = options;
-  const { filename: files = [] } = options;
+  const { output, selector, all, allNamespaces, operatorNamespace, filename: files = [] } = options;
   const [first] = [...files, ...words];
   const isFile = first !== undefined && (files.length > 0 || first === '-' || existsSync(first));
   const isMany = all === true || allNamespaces === true || selector !== undefined;
@@ -50,39 +44,38 @@ export async function runDiff(words: readonly string[], options: DiffOptions): P
   const policy = await policyOf(options);
   await withCluster(options, async (cluster, { transport, namespace: own }) => {
     const contextFor = operatorContext({
-      ...{ cluster, render, warn, note: printError, policy, watchNamespaces, operatorNamespace },
-      flags: kindFlagValues(options),
+      ...{ cluster, render, warn, note: printError, policy, operatorNamespace },
+      ...{ watchNamespaces: options.watchNamespace, flags: kindFlagValues(options) },
       parsePolicy: async (name, text) => (await policyParser(options))(name, text),
     });
     const namespace = options.namespace ?? own;
     const common = { transport, contextFor, warn };
-    const isNamed = targets?.every(({ name }) => name !== undefined) ?? true;
-    let [errors, isDifferent]: [Outcome['objects'], boolean] = [[], false];
-    if (targets) {
+    const live = async (named: readonly KindTarget[], details: number): Promise<LiveDiff> => {
       const progress = showProgress();
-      const where = allNamespaces ? undefined : namespace;
-      const details = options.details ?? (isNamed ? Infinity : 0);
-      const live = { ...common, targets, namespace: where, selector, details, progress: progress.update };
-      const found = await compareLive(live).finally(progress.end);
-      const document = isNamed ? documentOf(found.kept) : liveJson(found);
-      const text = (): string => (isNamed ? textOf(found.kept, paint) : liveText(found, paint));
-      await show(output === 'text' ? text() : documentText(document, output));
-      [errors, isDifferent] = [found.errors, isNamed ? differs(found.kept) : found.changes.length > 0];
+      const scope = { targets: named, namespace: allNamespaces ? undefined : namespace, selector };
+      return compareLive({ ...common, ...scope, details, progress: progress.update }).finally(progress.end);
+    };
+    if (targets?.some(({ name }) => name === undefined)) {
+      const found = await live(targets, options.details ?? 0);
+      const text = output === 'text' ? liveText(found, paint) : documentText(liveJson(found), output);
+      await conclude(text, found.changes.length > 0, found.errors);
     } else {
       const { recursive = false } = options;
       const sources = [...words, ...files];
-      const outcome = await compare({ ...common, sources, kinds, recursive, namespace });
-      await show(output === 'text' ? textOf(outcome, paint) : documentText(documentOf(outcome), output));
-      [errors, isDifferent] = [outcome.objects, differs(outcome)];
+      const diff = targets
+        ? (await live(targets, Infinity)).kept
+        : await compare({ ...common, sources, kinds, recursive, namespace });
+      const text = output === 'text' ? textOf(diff, paint) : documentText(documentOf(diff), output);
+      await conclude(text, differs(diff), diff.objects);
     }
-    const refused = refusals({ objects: errors });
-    if (refused.length > 0) throw new CliError(refused, 3);
-    if (isDifferent) process.exitCode = 1;
   });
 }
 
-/** Prints what differs; that nothing does is for people, and leaves standard output empty. */
-async function show(text: string): Promise<void> {
+/** Prints a diff, and sets the exit code. That nothing differs is for people, and leaves standard output empty. */
+async function conclude(text: string, isDifferent: boolean, objects: Diff['objects']): Promise<void> {
   if (text === '') printError(NONE);
   else await print(text);
+  const refused = refusals({ objects });
+  if (refused.length > 0) throw new CliError(refused, 3);
+  if (isDifferent) process.exitCode = 1;
 }

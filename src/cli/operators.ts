@@ -1,10 +1,11 @@
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { FlagValues, Kind, KindContext, Policy, Render } from '../contract/kind.js';
 import { LEASE_NAME } from '../contract/names.js';
-import { describeRef, refOf } from '../contract/object.js';
+import { byName, describeRef, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
 import type { Scope } from '../client/api.js';
+import { statusOf } from '../author/readiness.js';
 import { ApiError } from '../client/api-error.js';
 import type { ClusterApi } from '../client/cluster.js';
 import {
@@ -55,12 +56,12 @@ function isResponsible(operator: InstalledOperator, place: KindInNamespace): boo
 
 const leaseType = resourceType({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' });
 
-/** Clocks may differ, and a renewal may be on its way. */
+/** Tolerated lateness of a lease: clocks may differ, and a renewal may be on its way. */
 const TOLERATED_MILLISECONDS = 15_000;
 
-interface OperatorsReport {
+interface OperatorsFound {
   readonly operators?: readonly OperatorStatus[];
-  /** The places that no operator is responsible for, as far as can be seen. */
+  /** Places that no operator is responsible for, as far as can be seen. */
   readonly unattended: readonly KindInNamespace[];
   /** Faults, each with the command that helps. */
   readonly notes: readonly string[];
@@ -70,39 +71,29 @@ const NONE_INSTALLED =
   'No operator is installed in the cluster. One that was started outside of it, by "reconstruct dev" or "reconstruct run", ' +
   'isn\'t seen here; "reconstruct install --apply" with the options in use installs one';
 
-/** Reports the installed operators, and whether one is responsible for each place and works. */
+/** Finds the installed operators, and whether one is responsible for each place and works. */
 export async function operatorsFor(
   places: readonly KindInNamespace[],
   list: List,
   now: Date,
-): Promise<OperatorsReport> {
+): Promise<OperatorsFound> {
   let deployments: readonly AnyObject[];
   try {
-    deployments = (await list({ type: deploymentType, selector: PART_SELECTOR })).filter(isOperator);
+    deployments = byName((await list({ type: deploymentType, selector: PART_SELECTOR })).filter(isOperator));
   } catch (error) {
     const forbidden = error instanceof ApiError && error.code === 403;
     const why = forbidden ? 'the right to list deployments in all namespaces is missing' : messageOf(error);
     return { unattended: [], notes: [`Whether an operator is there can't be seen: ${why}`] };
   }
-  const found = deployments
-    .map((deployment) => ({ ...operatorOf(deployment), deployment }))
-    .sort((a, b) => (a.namespace < b.namespace ? -1 : 1));
-  if (found.length === 0) return { operators: [], unattended: places, notes: [NONE_INSTALLED] };
+  if (deployments.length === 0) return { operators: [], unattended: places, notes: [NONE_INSTALLED] };
+  const found = deployments.map(operatorOf);
   const unattended = places.filter((place) => !found.some((operator) => isResponsible(operator, place)));
-  const notes = unattended.map((place) => {
-    const { kind, namespace } = place;
-    const observer = found.find((operator) => covers(operator, place));
-    const why = observer
-      ? `the one in ${observer.namespace} has --observe-only, and writes nothing. "kubectl logs -n ${observer.namespace} deployment/${INSTALL_NAME}" shows what it would do`
-      : 'none is installed for it. Install one with "reconstruct install --apply" and the options in use; one started with "reconstruct run" ' +
-        "isn't seen here";
-    return `No operator looks after ${kind.type.kind}${namespace === undefined ? '' : ` in ${namespace}`}: ${why}`;
-  });
+  const notes = new Set(unattended.map((place) => unattendedNote(place, found)));
   const operators: OperatorStatus[] = [];
-  for (const operator of found) {
-    const { namespace, deployment, observesOnly, restraints } = operator;
-    const { replicas = 1 } = (deployment.spec ?? {}) as { readonly replicas?: number };
-    const { availableReplicas: available = 0 } = (deployment.status ?? {}) as { availableReplicas?: number };
+  for (const [index, operator] of found.entries()) {
+    const { namespace, observesOnly, restraints } = operator;
+    const { spec, status } = (deployments[index] ?? {}) as DeploymentCounts;
+    const [available, replicas] = [status?.availableReplicas ?? 0, spec?.replicas ?? 1];
     const { leader, fault } = observesOnly ? {} : await leaderIn(namespace, list, now);
     operators.push({
       ...{ namespace, available, replicas, ...(leader !== undefined && { leader }) },
@@ -111,9 +102,26 @@ export async function operatorsFor(
     const trouble = available === 0 ? unavailable(namespace, replicas) : fault;
     // An operator for other kinds or namespaces doesn't matter here.
     const matters = places.length === 0 || places.some((place) => covers(operator, place));
-    if (trouble !== undefined && matters) notes.push(trouble);
+    if (trouble !== undefined && matters) notes.add(trouble);
   }
-  return { operators, unattended, notes: [...new Set(notes)] };
+  return { operators, unattended, notes: [...notes] };
+}
+
+interface DeploymentCounts {
+  readonly spec?: { readonly replicas?: number };
+  readonly status?: { readonly availableReplicas?: number };
+}
+
+function unattendedNote(place: KindInNamespace, found: readonly InstalledOperator[]): string {
+  const { kind, namespace } = place;
+  const observer = found.find((operator) => covers(operator, place))?.namespace;
+  const why =
+    observer === undefined
+      ? 'none is installed for it. Install one with "reconstruct install --apply" and the options in use; one started with ' +
+        '"reconstruct run" isn\'t seen here'
+      : `the one in ${observer} has --observe-only, and writes nothing. "kubectl logs -n ${observer} deployment/${INSTALL_NAME}" ` +
+        'shows what it would do';
+  return `No operator looks after ${kind.type.kind}${namespace === undefined ? '' : ` in ${namespace}`}: ${why}`;
 }
 
 function unavailable(namespace: string, replicas: number): string {
@@ -159,14 +167,6 @@ function readOnce({ cluster, operatorNamespace }: OperatorProps) {
     }));
 }
 
-function once(warn: (line: string) => void): (line: string) => void {
-  const warned = new Set<string>();
-  return (line) => {
-    if (!warned.has(line)) warn(line);
-    warned.add(line);
-  };
-}
-
 interface AppliedResource {
   readonly input: { readonly kind: Kind };
   readonly before?: AnyObject;
@@ -180,9 +180,8 @@ interface AppliedResource {
 export function responsibleOperator(
   props: OperatorProps,
 ): (resource: AppliedResource) => Promise<InstalledOperator | undefined> {
-  const { operatorNamespace } = props;
+  const { operatorNamespace, warn } = props;
   const read = readOnce(props);
-  const warn = once(props.warn);
   return async ({ input: { kind }, before, after }) => {
     const found = await read();
     if (!(found instanceof OperatorError)) {
@@ -195,7 +194,9 @@ export function responsibleOperator(
       `Whether an operator is installed can't be seen (${found.message}): none is assumed, but for custom resources ` +
         'whose status one has written; name its namespace with --operator-namespace',
     );
-    if (!before || !isReconciled(before)) return undefined;
+    // By default of its schema, the observed generation is -1.
+    const { observedGeneration = -1, conditions } = statusOf(before ?? after);
+    if (!before || (observedGeneration < 0 && conditions.length === 0)) return undefined;
     throw new CliError(
       [
         `${describeRef(refOf(before))}: an operator has written its status, and whether it still looks after it can't be seen ` +
@@ -206,13 +207,6 @@ export function responsibleOperator(
       3,
     );
   };
-}
-
-/** Reports whether a controller has written the status; by default of its schema, the observed generation is -1. */
-function isReconciled({ status }: AnyObject): boolean {
-  const { observedGeneration, conditions } = (status ?? {}) as Readonly<Record<string, unknown>>;
-  const isObserved = typeof observedGeneration === 'number' && observedGeneration > -1;
-  return isObserved || (Array.isArray(conditions) && conditions.length > 0);
 }
 
 export interface OperatorContextProps extends OperatorProps {
@@ -233,10 +227,9 @@ export type ContextFor = (
 
 /**
  * Returns the context that the installed operator has, as far as it isn't given; the defaults of `install` where there is
- * none, or it may not be read. Assumptions that matter are warned of, once.
+ * none, or it may not be read. Assumptions that matter are warned of.
  */
-export function operatorContext(given: OperatorContextProps): ContextFor {
-  const props = { ...given, warn: once(given.warn) };
+export function operatorContext(props: OperatorContextProps): ContextFor {
   const { render, watchNamespaces, operatorNamespace, warn } = props;
   const read = readOnce(props);
   const policies = new Map<string, Promise<Policy | undefined>>();
@@ -276,15 +269,15 @@ function choose(
   namespaces: readonly string[],
   warn: (line: string) => void,
 ): InstalledOperator | undefined {
-  const operators = all.filter((operator) => covers(operator, { kind }));
-  const watching = operators.filter((operator) =>
+  const ofKind = all.filter((operator) => covers(operator, { kind }));
+  const watching = ofKind.filter((operator) =>
     namespaces.some((namespace) => covers(operator, { kind, namespace })),
   );
-  const chosen = watching.length > 0 ? watching : operators;
-  const [first] = chosen;
-  if (first && chosen.length > 1)
+  const candidates = watching.length > 0 ? watching : ofKind;
+  const [first] = candidates;
+  if (first && candidates.length > 1)
     warn(
-      `${kindName(kind)} is looked after by operators in ${chosen.map(({ namespace }) => namespace).join(', ')}: ` +
+      `${kindName(kind)} is looked after by operators in ${candidates.map(({ namespace }) => namespace).join(', ')}: ` +
         `the one in ${first.namespace} is taken; name one with --operator-namespace`,
     );
   return first;

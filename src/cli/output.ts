@@ -21,8 +21,12 @@ export function printError(line: string): void {
   process.stderr.write(`${plain(line)}\n`);
 }
 
+const warnings = new Set<string>();
+
+/** Prints each warning once. */
 export function warn(line: string): void {
-  printError(`warning: ${line}`);
+  if (!warnings.has(line)) printError(`warning: ${line}`);
+  warnings.add(line);
 }
 
 /** Says what was written into a folder, beside the results on standard output. */

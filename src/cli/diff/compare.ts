@@ -20,7 +20,7 @@ import { InputError } from '../../validate/problem.js';
 import { notInstalled } from '../cluster.js';
 import type { ContextFor } from '../operators.js';
 
-export interface Outcome {
+export interface Diff {
   readonly objects: readonly ObjectPreview[];
   readonly explanations: readonly Explanation[];
 }
@@ -47,26 +47,25 @@ export interface Given extends GivenResource {
  * Finds out by dry runs what custom resources would change in a cluster.
  * @throws InputError with their mistakes; ApiError where the cluster refuses
  */
-export async function compare(props: CompareProps): Promise<Outcome> {
-  const given = await readGiven(props);
-  const lifted = given.map((each) => afterPause(each.input.kind, each));
-  const { objects, explanations } = await previewGiven(lifted, props);
+export async function compare(props: CompareProps): Promise<Diff> {
+  const resources = await readGiven(props);
+  const { given, pauses } = afterPauses(resources, ({ input }) => input.kind);
+  const { objects, explanations } = await previewGiven(given, props);
   return {
-    objects: [...given.map(resourcePreview), ...objects],
-    explanations: [...pausesIn(given, lifted), ...explanations],
+    objects: [...resources.map(resourcePreview), ...objects],
+    explanations: [...pauses, ...explanations],
   };
 }
 
-/** Returns a custom resource as it would be after its pause, so that what waits is seen; itself where it isn't paused. */
-export function afterPause<T extends GivenResource>(kind: Kind, given: T): T {
-  const after = 'each' in kind.rendering ? unpaused(given.after) : undefined;
-  return after ? { ...given, after } : given;
-}
-
-/** Returns what is printed of the paused ones among custom resources. */
-export function pausesIn(given: readonly GivenResource[], lifted: readonly GivenResource[]): Explanation[] {
-  const paused = given.filter((each, index) => lifted[index] !== each);
-  return paused.map(({ after }) => pausedExplanation(after));
+/** Returns custom resources as they would be after a pause, so that what waits is seen, and what is printed of the paused ones. */
+export function afterPauses<T extends GivenResource>(resources: readonly T[], kindOf: (given: T) => Kind) {
+  const pauses: Explanation[] = [];
+  const given = resources.map((each) => {
+    const after = 'each' in kindOf(each).rendering ? unpaused(each.after) : undefined;
+    if (after) pauses.push(pausedExplanation(each.after));
+    return after ? { ...each, after } : each;
+  });
+  return { given, pauses };
 }
 
 /**
@@ -91,27 +90,29 @@ export async function readGiven(
   if (refused.length > 0) throw new InputError(refused);
   const given: Given[] = [];
   for (const input of inputs) {
+    const put = (wanted: AnyObject, over: AnyObject | undefined): Promise<AnyObject> =>
+      tryResource(transport, input.type, wanted, over);
     try {
-      const { stored: after, live } = await putOver(input, transport, (wanted, over) =>
-        tryResource(transport, input.type, wanted, over),
-      );
-      const before = live && { ...live, apiVersion: input.kind.type.apiVersion };
-      given.push({ input, after, ...(live && before && { live, before }) });
+      const { stored: after, live } = await putOver(input, transport, put);
+      const { apiVersion } = input.kind.type;
+      given.push({ input, after, ...(live && { live, before: { ...live, apiVersion } }) });
     } catch (error) {
-      const { document } = input;
-      if (error instanceof OperatorError && error.reason === 'Conflict')
-        refused.push(`${placeOf(document, error.path)}: ${error.message}`);
-      else if (error instanceof ApiError && classify(error, '').retry === 'onChange')
-        refused.push(`${placeOf(document, [])}: the API server refuses it: ${messageOf(error)}`);
-      else if (error instanceof ApiError && error.objectIsGone)
-        refused.push(
-          `${placeOf(document, ['metadata', 'namespace'])}: ${messageOf(error)}; create it before, or name another`,
-        );
-      else throw error;
+      refused.push(refusalOf(error, input));
     }
   }
   if (refused.length > 0) throw new InputError(refused);
   return given;
+}
+
+/** Returns why the API server doesn't take a custom resource. @throws the error where that isn't due to the file */
+function refusalOf(error: unknown, { document }: CustomResourceInput): string {
+  if (error instanceof OperatorError && error.reason === 'Conflict')
+    return `${placeOf(document, error.path)}: ${error.message}`;
+  if (error instanceof ApiError && classify(error, '').retry === 'onChange')
+    return `${placeOf(document, [])}: the API server refuses it: ${messageOf(error)}`;
+  if (error instanceof ApiError && error.objectIsGone)
+    return `${placeOf(document, ['metadata', 'namespace'])}: ${messageOf(error)}; create it before, or name another`;
+  throw error;
 }
 
 /**
@@ -123,8 +124,8 @@ export async function previewGiven(
   given: readonly Given[],
   props: CompareProps,
   blocking = false,
-): Promise<Outcome> {
-  const previews: Preview[] = [];
+): Promise<Diff> {
+  const previews: Diff[] = [];
   for (const kind of new Set(given.map(({ input }) => input.kind))) {
     const ofKind = given.filter(({ input }) => input.kind === kind);
     previews.push(await previewKind(kind, ofKind, props, { blocking }));
@@ -187,27 +188,35 @@ function checkPreconditions(wanted: AnyObject, live: AnyObject | undefined): voi
   }
 }
 
+export interface KindPreview extends Diff {
+  /** Number of the custom resources that an operator watches. */
+  readonly watched: number;
+}
+
 /** Returns what would follow from custom resources of one kind. @throws as `compare` */
 export async function previewKind(
   kind: Kind,
-  given: readonly GivenResource[],
+  resources: readonly GivenResource[],
   { transport, contextFor, warn }: Pick<CompareProps, 'transport' | 'contextFor' | 'warn'>,
   options: Pick<PreviewProps, 'blocking' | 'ownedSelector'>,
-): Promise<Preview> {
-  const refs = given.map(({ after }) => refOf(after));
-  const context = await contextFor(kind, [...new Set(refs.flatMap(({ namespace }) => namespace ?? []))]);
-  const { namespaces, drift } = context;
-  for (const ref of refs)
-    if (namespaces && ref.namespace !== undefined && !namespaces.includes(ref.namespace))
-      warn(
-        `${describeRef(ref)}: no operator watches ${ref.namespace}, only ${namespaces.join(', ')}, so nothing would be made of it`,
-      );
+): Promise<KindPreview> {
+  const all = new Set(resources.flatMap(({ after }) => after.metadata.namespace ?? []));
+  const context = await contextFor(kind, [...all]);
+  const { namespaces = [...all], drift } = context;
+  const unwatched = [...all].filter((namespace) => !namespaces.includes(namespace));
+  for (const namespace of unwatched)
+    warn(
+      `no operator watches ${namespace}, only ${namespaces.join(', ')}: nothing would be made of what is there`,
+    );
+  const given = resources.filter(({ after }) => !unwatched.includes(after.metadata.namespace ?? ''));
+  if (given.length === 0) return { objects: [], explanations: [], watched: 0 };
   const found = await preview({
     ...{ controllers: kind.controllers(context), given, transport, now: () => new Date() },
     ...options,
-    ...{ ...(namespaces && { namespaces }), ...(drift && { drift }) },
+    ...{ ...(context.namespaces && { namespaces }), ...(drift && { drift }) },
   });
-  return { ...found, explanations: explanationsFor(new Set(refs.map((ref) => objectId(ref))), found) };
+  const ids = new Set(given.map(({ after }) => objectId(after)));
+  return { objects: found.objects, explanations: explanationsFor(ids, found), watched: given.length };
 }
 
 /** Returns the explanations of the custom resources that were given, and of others for which something changes by them. */
@@ -233,7 +242,7 @@ export function resourcePreview({ before, after }: Given): ObjectPreview {
 }
 
 /** Reports whether anything would change, or would be refused. */
-export function differs({ objects, explanations }: Outcome): boolean {
+export function differs({ objects, explanations }: Diff): boolean {
   return objects.some(isDifference) || explanations.some((explanation) => explanation.differs);
 }
 
@@ -248,7 +257,7 @@ const OF_CLUSTER: ReadonlySet<string> = new Set([
 ]);
 
 /** Returns the errors of the cluster by which the outcome is incomplete, each once. */
-export function refusals({ objects }: Pick<Outcome, 'objects'>): string[] {
+export function refusals({ objects }: Pick<Diff, 'objects'>): string[] {
   const errors = objects.map(({ error }) => error).filter((error) => OF_CLUSTER.has(error?.reason ?? ''));
   return [...new Set(errors.map((error) => error?.message ?? ''))];
 }

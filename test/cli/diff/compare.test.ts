@@ -185,9 +185,7 @@ describe('a comparison', () => {
     const { objects } = await compared(new StoredServer(), WEB, { render, namespaces: ['a', 'b'] }, warn);
 
     expect(objects.map(({ action, ref }) => `${action} ${ref.kind}`)).toEqual(['created Widget']);
-    expect(warnings).toEqual([
-      'Widget shop/web: no operator watches shop, only a, b, so nothing would be made of it',
-    ]);
+    expect(warnings).toEqual(['no operator watches shop, only a, b: nothing would be made of what is there']);
 
     await compared(new StoredServer(), WEB, { render, namespaces: ['shop'] }, warn);
     expect(warnings).toHaveLength(1);
