@@ -12,10 +12,8 @@ import { observedOf } from '../values/projections.js';
 import { APPLY } from '../client/api.js';
 import { wasAppliedBy } from '../engine/steps/managed-fields.js';
 import type { ApiRequest, ApiResponse } from '../client/transport.js';
-import { offlineInputs } from '../render/references.js';
-import { render } from '../render/render.js';
 import type { Cluster, Place } from './cluster.js';
-import { generatedOf, kept, renderedSamples } from './tested-kind.js';
+import { generatedOf, kept, rendered, renderedSamples } from './tested-kind.js';
 import type { TestedKind } from './tested-kind.js';
 import { describeWrite } from './wire.js';
 
@@ -113,26 +111,21 @@ export function isOrdered(tested: TestedKind): boolean {
  * @throws OperatorError where it can't be rendered
  */
 export async function renderingOf(trial: AuditedTrial, cr: CustomResource): Promise<Rendered> {
-  const { kind, context, types } = trial.run;
-  if (!('each' in kind.rendering)) return [];
-  const { each } = kind.rendering;
-  const live = await trial.list([...types, ...(each.references?.lookups ?? []).map(({ type }) => type)]);
-  const controlled = live.filter((object) => controllerOf(object)?.uid === cr.metadata.uid);
-  const { generated } = generatedOf(trial.run, cr, live);
-  const policy = context.policy === undefined ? undefined : { [kind.name]: context.policy };
-  const inputs = {
-    ...offlineInputs(each, cr, { references: live, ...(policy && { policy }) }),
-    ...(generated && { generated }),
-  };
-  if (!each.observes) return render(each, cr, inputs);
-  const manager = childrenFieldManager(kind.type.kind);
+  const { run } = trial;
+  if (!('each' in run.kind.rendering)) return [];
+  const { references: referred, observes } = run.kind.rendering.each;
+  const types = [...run.types, ...(referred?.lookups ?? []).map(({ type }) => type)];
+  const references = await trial.list(types);
+  const { generated } = generatedOf(run, cr, references);
+  const inputs = { references, ...(generated && { generated }) };
+  if (!observes) return rendered(run, cr, inputs);
+  const controlled = references.filter((object) => controllerOf(object)?.uid === cr.metadata.uid);
+  const manager = childrenFieldManager(run.kind.type.kind);
   const observable = { controlled, own: controlled.filter((object) => wasAppliedBy(manager, object)) };
-  return renderObserving(cr, observable, (observed) =>
-    render(each, cr, {
-      ...inputs,
-      observed: observedOf(observed.flatMap((one) => kept(trial.run, one) ?? [])),
-    }),
-  ).rendered;
+  return renderObserving(cr, observable, (found) => {
+    const observed = observedOf(found.flatMap((one) => kept(run, one) ?? []));
+    return rendered(run, cr, { ...inputs, observed });
+  }).rendered;
 }
 
 /** Returns nothing for what can't be rendered. */

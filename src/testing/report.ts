@@ -18,6 +18,10 @@ export interface Outcome {
   readonly notWalked?: readonly string[];
 }
 
+/** Outcome of a check that says nothing of a kind. */
+export const notApplicable = (why: string): Outcome => ({ tried: '', failures: [], notApplicable: why });
+export const NO_OBJECTS = notApplicable('it makes no objects');
+
 /** Names of the checks, in the order in which they run. */
 export const CHECK_NAMES = [
   ...(['list keys', 'rendering', 'settling', 'ownership', 'collisions', 'status', 'drift', 'kills'] as const),

@@ -1,7 +1,7 @@
 import type { Condition } from '../contract/conditions.js';
 import { storedVersion } from '../contract/crd.js';
 import type { Generated } from '../contract/generated.js';
-import type { FlagValues, Kind, KindContext, Rendered } from '../contract/kind.js';
+import type { FlagValues, Kind, KindContext, Rendered, RenderInputs } from '../contract/kind.js';
 import { objectId } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { keepStatus } from '../values/projections.js';
@@ -117,11 +117,14 @@ function distinct(types: readonly ResourceType[]): ResourceType[] {
   return [...new Map(types.map((type) => [groupKind(type), type])).values()];
 }
 
-/** Renders one custom resource, of which a spec that is valid is known at least. */
+/**
+ * Renders one custom resource, of which a spec that is valid is known at least.
+ * @param inputs what its construct reads beside it; by default, the surroundings are all that there is
+ */
 export function rendered(
   { kind, context, surroundings }: Pick<TestedKind, 'kind' | 'context' | 'surroundings'>,
   given: Pick<CustomResource, 'metadata' | 'spec'>,
-  generated?: Generated,
+  { references, ...others }: Partial<ReadInputs> = {},
 ): Rendered {
   const { apiVersion, kind: kindName } = kind.type;
   const schema = storedVersion(kind.crd).schema.openAPIV3Schema;
@@ -130,14 +133,19 @@ export function rendered(
     const policy = context.policy === undefined ? undefined : { [kind.name]: context.policy };
     const { each } = kind.rendering;
     const namespace = cr.metadata.namespace ?? ANY_SITE.namespace;
-    const references = surroundings?.({ ...ANY_SITE, namespace }).objects ?? [];
-    const inputs = offlineInputs(each, cr, { references, ...(policy && { policy }) });
-    return render(each, cr, { ...inputs, ...(generated && { generated }) });
+    const around = references ?? surroundings?.({ ...ANY_SITE, namespace }).objects ?? [];
+    const inputs = offlineInputs(each, cr, { references: around, ...(policy && { policy }) });
+    return render(each, cr, { ...inputs, ...others });
   }
   const { manifests, findings = [] } = kind.rendering.together([cr], context);
   const refused = findings.find(({ level }) => level === 'error');
   if (refused) throw new Error(refused.message);
   return manifests.flatMap(({ objects }) => [...objects]);
+}
+
+interface ReadInputs extends Pick<RenderInputs, 'generated' | 'observed'> {
+  /** Objects that it may refer to. */
+  readonly references: readonly AnyObject[];
 }
 
 /** Returns what the samples render to; what can't be rendered is up to other checks. */

@@ -12,7 +12,7 @@ import { rulesFor } from '../install/rules.js';
 import { grant } from './account.js';
 import { WriteAudit } from './audit.js';
 import { collection } from './cluster.js';
-import type { Cluster, DeleteOptions, Place } from './cluster.js';
+import type { Answer, Cluster, DeleteOptions, Place } from './cluster.js';
 import { differences, digestsOf, normal } from './compare.js';
 import type { Normal } from './compare.js';
 import { eventually } from './eventually.js';
@@ -341,19 +341,10 @@ export class Trial implements AsyncDisposable {
     return this.around.objects?.find((one) => objectId(one) === objectId(object));
   }
 
+  /** Returns its own objects and those of its surroundings, of the types that the kind makes. */
   private async reachable(): Promise<AnyObject[]> {
-    const { cluster, types } = this.run;
-    const listed = types.flatMap((type) => {
-      const ofType = this.made.filter((made) => groupKind(made.type) === groupKind(type));
-      const own = this.isClusterScoped ? this.namespaces : [this.namespace];
-      const places = new Set(ofType.flatMap(({ namespaces = own }) => namespaces));
-      return [...places].map(async (namespace) => {
-        const all = await cluster.listIfServed(type, namespace);
-        const objects = all.filter((object) => !this.isClusterScoped || this.isOwn(object));
-        return objects.map((object) => ({ ...object, apiVersion: type.apiVersion, kind: type.kind }));
-      });
-    });
-    return (await Promise.all(listed)).flat();
+    const all = await this.list(this.run.types);
+    return all.filter((object) => !this.isClusterScoped || this.isOwn(object));
   }
 
   /** Reports whether an object of a cluster-scoped kind is of this trial. */
@@ -381,7 +372,7 @@ export class Trial implements AsyncDisposable {
     const { generated, texts } = generatedOf(this.run, cr, live);
     const made = (name: string): AnyObject[] => {
       const named = { ...cr, metadata: { ...cr.metadata, name } };
-      const own = name === cr.metadata.name ? generated : undefined;
+      const own = generated && name === cr.metadata.name ? { generated } : {};
       const tested = { kind, context: contextOf(this.around), surroundings: () => this.around };
       return rendered(tested, named, own);
     };
@@ -414,12 +405,21 @@ async function make(cluster: Cluster, object: AnyObject): Promise<void> {
   const type = resourceType(object);
   await cluster.apply(type, content, 'surroundings');
   if (status === undefined) return;
-  const { namespace, name } = object.metadata;
-  const answer = await cluster.send('PATCH', `${collection(type, namespace)}/${name}/status`, {
-    ...{ body: { status }, contentType: 'application/merge-patch+json' },
-  });
+  const { namespace = '', name } = object.metadata;
+  const answer = await mergeStatus(cluster, { type, namespace, name }, status);
   if (answer.status !== 200)
     throw new Error(`The status of ${object.kind} ${name} is refused: ${String(answer.body.message)}`);
+}
+
+/** Merges a status into that of an object, as another writer. */
+export function mergeStatus(
+  cluster: Cluster,
+  { type, namespace, name }: Place,
+  status: unknown,
+): Promise<Answer> {
+  const contentType = 'application/merge-patch+json';
+  const path = `${collection(type, namespace)}/${name}/status`;
+  return cluster.send('PATCH', path, { body: { status }, contentType });
 }
 
 export async function removeNamespace(cluster: Cluster, name: string): Promise<void> {
@@ -502,34 +502,34 @@ export type Rolling = Pick<Trial, 'settled' | 'isAlive' | 'objects' | 'pods' | '
 const realClock = { now: () => performance.now(), wait: (milliseconds: number) => delay(milliseconds) };
 
 /** Waits until it is settled and has its pods, or is dead, or the cluster says that pods can't come. */
-export async function rolledOut(
+export async function rolledOut(trial: Rolling, name?: string, clock = realClock): Promise<void> {
+  await restOf(trial, name, clock);
+}
+
+/** @returns whether everything is there, and whether something had to be waited for */
+async function restOf(
   trial: Rolling,
-  name?: string,
-  clock: { now(): number; wait(milliseconds: number): Promise<unknown> } = realClock,
-): Promise<{ readonly isComplete: boolean; readonly hasWaited: boolean }> {
+  name: string | undefined,
+  clock: typeof realClock,
+): Promise<{ readonly isOver: boolean; readonly hasWaited: boolean }> {
   await trial.settled(name);
   const started = clock.now();
-  let [isOver, hasWaited] = [false, false];
-  while (trial.isAlive) {
+  for (let [isQuiet, hasWaited] = [true, false]; trial.isAlive;) {
     const objects = await trial.objects();
-    isOver = objects.every(isComplete);
-    if (isOver) {
-      // It may have been quiet until now, and learns of this only in a moment.
-      if (hasWaited) await clock.wait(QUIET_MILLISECONDS);
-      await trial.settled(name);
-      // What has waited for these objects has come now.
-      isOver = (await trial.objects()).every(isComplete);
-      if (isOver) break;
-    }
-    hasWaited = true;
+    const isOver = objects.every(isComplete);
+    if (isOver && isQuiet) return { isOver, hasWaited };
     const lasts = clock.now() - started;
-    if (lasts > ROLLOUT_MILLISECONDS) break;
-    if (lasts > trial.run.pace.scaled(STUCK_MILLISECONDS))
-      if ([...objects, ...(await trial.pods())].some(isStuck)) break;
-    await clock.wait(100);
+    const isLate = lasts > trial.run.pace.scaled(STUCK_MILLISECONDS);
+    if (lasts > ROLLOUT_MILLISECONDS || (isLate && [...objects, ...(await trial.pods())].some(isStuck)))
+      break;
+    hasWaited = true;
+    // It may have been quiet until now, and learns of this only in a moment. What has waited for these objects comes then.
+    await clock.wait(isOver ? QUIET_MILLISECONDS : 100);
+    if (isOver) await trial.settled(name);
+    isQuiet = isOver;
   }
-  if (!isOver) await trial.settled(name);
-  return { isComplete: isOver && trial.isAlive, hasWaited };
+  await trial.settled(name);
+  return { isOver: false, hasWaited: true };
 }
 
 /**
@@ -539,13 +539,13 @@ export async function rolledOut(
 export async function endState(trial: Rolling, clock = realClock): Promise<Normal> {
   const started = clock.now();
   for (let since = started; ;) {
-    const { isComplete: isOver, hasWaited } = await rolledOut(trial, undefined, clock);
+    const { isOver, hasWaited } = await restOf(trial, undefined, clock);
     const state = await trial.state();
-    if (!isOver || !hasCondition(state, 'Reconciling')) return state;
     const now = clock.now();
     if (hasWaited) since = now;
-    if (now - since > trial.run.pace.scaled(BEHIND_MILLISECONDS)) return state;
-    if (now - started > ROLLOUT_MILLISECONDS) return state;
+    const stays = now - since > trial.run.pace.scaled(BEHIND_MILLISECONDS);
+    const isRight = !isOver || stays || now - started > ROLLOUT_MILLISECONDS;
+    if (isRight || !hasCondition(state, 'Reconciling')) return state;
     await clock.wait(100);
   }
 }
@@ -553,6 +553,12 @@ export async function endState(trial: Rolling, clock = realClock): Promise<Norma
 /** Reports whether a condition is True. */
 export function hasCondition(state: Normal, type: string): boolean {
   return JSON.stringify(state['<readiness>']).includes(`"${type}":"True`);
+}
+
+/** Waits until a probe doesn't throw, by the pace of the machine. */
+export function soon<T>(trial: Trial, milliseconds: number, probe: () => Promise<T>): Promise<T> {
+  const deadlineMilliseconds = trial.run.pace.scaled(milliseconds);
+  return eventually(probe, { deadlineMilliseconds, intervalMilliseconds: 200 });
 }
 
 /** Waits until a trial is in a state once its operator is at rest. @throws with where it differs */
@@ -623,6 +629,21 @@ async function endOf(run: ConformanceRun, [first, ...others]: readonly Sample[])
   }
   // Awaited here, since the trial ends with this function.
   return await endState(trial);
+}
+
+const quotas = resourceType({ apiVersion: 'v1', kind: 'ResourceQuota' });
+
+/** Lets nothing get ready that needs new pods. */
+export async function denyPods({ run, namespace, steps }: Trial): Promise<void> {
+  steps.push('allow no pods in the namespace, by a ResourceQuota');
+  const { apiVersion, kind } = quotas;
+  const metadata = { name: 'no-pods', namespace };
+  await run.cluster.create(quotas, { apiVersion, kind, metadata, spec: { hard: { pods: '0' } } });
+}
+
+export async function allowPods({ run, namespace, steps }: Trial): Promise<void> {
+  steps.push('allow pods again');
+  await run.cluster.delete({ type: quotas, namespace, name: 'no-pods' });
 }
 
 /** Runs a trial. An error is a failure, with the steps until then. */

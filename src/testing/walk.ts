@@ -14,15 +14,8 @@ export type Walk = readonly Spec[];
 /** Path of a field in any spec: `[]` stands for the items of a list, `*` for the values of a map. */
 export type Path = readonly string[];
 
-/** Source of random choices. */
-export interface Chance {
-  one<T>(choices: readonly T[]): T;
-  upTo(most: number): number;
-  yes(percent: number): boolean;
-}
-
 /** Pseudo-random numbers that a seed repeats. @see https://prng.di.unimi.it/splitmix64.c */
-export class Random implements Chance {
+export class Random {
   private state: bigint;
 
   constructor(seed: number) {
@@ -318,7 +311,7 @@ class Editor {
 
   constructor(
     private readonly fields: Fields,
-    private readonly chance: Chance,
+    private readonly chance: Random,
   ) {
     this.goals = goalsOf(fields);
     this.names = Object.keys(fields.schema.properties ?? {});
@@ -456,7 +449,7 @@ const ACCEPTED_BETWEEN = 6;
  */
 export async function planWalks(
   fields: Fields,
-  chance: Chance,
+  chance: Random,
   { starts, leastEdits, mostEdits, mostInVain = Infinity }: PlanProps,
   isAccepted: (spec: Spec) => Promise<boolean> = () => Promise.resolve(true),
 ): Promise<WalkPlan> {
@@ -521,33 +514,30 @@ const AT_ONCE = 4;
 /** Returns the shortest walk found in time that still goes wrong: its last specs, without steps, without parts of specs. */
 export async function shorten(walk: Walk, { goesWrong, isValid, hasTime }: ShortenProps): Promise<Walk> {
   const tried = new Set<string>();
-  let shortest = walk;
-  const takeFirst = async (candidates: readonly Walk[], atOnce = 1): Promise<boolean> => {
-    const untried = candidates.filter((candidate) => !tried.has(JSON.stringify(candidate)));
+  const firstWrong = async (candidates: readonly Walk[], atOnce: number): Promise<Walk | undefined> => {
+    const untried = candidates.filter((one) => !tried.has(JSON.stringify(one)) && one.every(isValid));
     for (let start = 0; start < untried.length && hasTime(); start += atOnce) {
       const some = untried.slice(start, start + atOnce);
-      for (const candidate of some) tried.add(JSON.stringify(candidate));
+      for (const one of some) tried.add(JSON.stringify(one));
       const found = some[(await Promise.all(some.map(goesWrong))).indexOf(true)];
-      if (found) shortest = found;
-      if (found) return true;
+      if (found) return found;
     }
-    return false;
+    return undefined;
   };
-  const tails: Walk[] = [];
-  for (let length = 2; length < walk.length; length = length * 2 - 1) tails.push(walk.slice(-length));
-  await takeFirst(tails);
-  // The last spec is what goes wrong.
-  for (let index = 0; index < shortest.length - 1 && shortest.length > 2;)
-    if (!(await takeFirst([shortest.toSpliced(index, 1)]))) index++;
-  const withoutParts = (): Walk[] => {
-    const everywhere = partsOf(shortest).map((part) => shortest.map((spec) => without(spec, part) as Spec));
-    const inOne = shortest.flatMap((spec, index) =>
-      partsOf([spec]).map((part) => shortest.with(index, without(spec, part) as Spec)),
+  const tails = [2, 3, 5, 9, 17, 33, 65].flatMap((length) =>
+    length < walk.length ? [walk.slice(-length)] : [],
+  );
+  for (let shortest = (await firstWrong(tails, 1)) ?? walk; ;) {
+    // The last spec is what goes wrong.
+    const steps = shortest.length > 2 ? shortest.slice(0, -1).map((_, at) => shortest.toSpliced(at, 1)) : [];
+    const parts = partsOf(shortest).map((part) => shortest.map((spec) => without(spec, part) as Spec));
+    const partsOfOne = shortest.flatMap((spec, at) =>
+      partsOf([spec]).map((part) => shortest.with(at, without(spec, part) as Spec)),
     );
-    return [...everywhere, ...inOne].filter((candidate) => candidate.every(isValid));
-  };
-  while (await takeFirst(withoutParts(), AT_ONCE));
-  return shortest;
+    const found = (await firstWrong(steps, 1)) ?? (await firstWrong([...parts, ...partsOfOne], AT_ONCE));
+    if (!found) return shortest;
+    shortest = found;
+  }
 }
 
 /** Part of a spec: names of members, and indexes of items. */
