@@ -16,7 +16,7 @@ import type { ConformanceRun, Trial } from './trial.js';
 import type { AcceptedApply } from './wire.js';
 
 const WATCHED_MILLISECONDS = 2_000;
-/** Times that what the cluster itself still does may lead to another write or request. */
+/** Number of times that work of the cluster itself may lead to another write or request. */
 const ROUNDS = 4;
 const CONSISTENT_MILLISECONDS = 10_000;
 
@@ -64,7 +64,7 @@ async function requireSilence(trial: Trial): Promise<void> {
 type Applies = ReadonlyMap<string, AcceptedApply>;
 
 /**
- * Says why settled objects were applied again: at most three fields, each with both values and the cause.
+ * Explains why settled objects were applied again: at most three fields, each with both values and the cause.
  * @param last the applies before these
  * @param before the objects while they were settled
  */

@@ -64,11 +64,11 @@ export interface ConformanceOptions {
    * @default - none does
    */
   readonly waits?: (spec: Readonly<Record<string, unknown>>) => boolean;
-  /** Gives the same walk again. @default - another one each time; the report has it */
+  /** Seed that repeats a walk. @default - another one each time; the report has it */
   readonly seed?: number;
   /** Checks to run. @default - all */
   readonly checks?: readonly CheckName[];
-  /** Takes each result at once. @default - the report has them in the end */
+  /** Called with each result at once. @default - the report has them in the end */
   readonly onResult?: (result: CheckResult) => void;
 }
 
@@ -155,7 +155,7 @@ function sampleOf({ metadata: { labels, annotations }, spec }: AnyObject): Sampl
 }
 
 /**
- * Runs them as a command: `node sweep.ts [CHECK...] [--seed NUMBER]`. Prints each result at once and the report in the end.
+ * Runs the conformance checks as a command: `node sweep.ts [CHECK...] [--seed NUMBER]`. Prints each result at once and the report in the end.
  * The exit code is 0 where everything holds, 1 where something doesn't, and 2 for bad input.
  *
  * @param samples returns the samples; a mistake in them is reported in a sentence
@@ -195,7 +195,7 @@ export async function sweepCommand(
   }
 }
 
-/** Samples that the API server refuses, and checks that don't exist, would hold. */
+/** Returns why the input can't be used: samples that the API server refuses, and checks that don't exist, would hold. */
 function unusable(
   kind: Kind,
   samples: readonly AnyObject[],
@@ -241,7 +241,7 @@ function unusable(
 
 const configMaps = resourceType({ apiVersion: 'v1', kind: 'ConfigMap' });
 
-/** Waits until the garbage collector knows the kind: it looks for new ones every half minute only. */
+/** Waits until the garbage collector knows the kind: it looks for new kinds every half minute only. */
 async function requireCollected(cluster: Cluster, { type }: Kind, sample?: AnyObject): Promise<void> {
   const namespace = await cluster.makeNamespace('trial');
   const metadata = { name: 'collected', namespace };

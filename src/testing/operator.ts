@@ -14,7 +14,7 @@ import { Wire } from './wire.js';
 
 /** Properties of an operator. */
 export interface OperatorProps {
-  /** The path of the kubeconfig to act with. */
+  /** Path of the kubeconfig to act with. */
   readonly kubeconfig: string;
   readonly kinds: readonly Kind[];
   /** @default - all */
@@ -32,7 +32,7 @@ export interface OperatorProps {
 }
 
 /**
- * The engine with some kinds, in this process: the same as `reconstruct run` has.
+ * Engine with some kinds in this process, the same as that of `reconstruct run`.
  *
  * **Guarantees.** After `kill` no request of it gets through, and whatever it knew is gone: the next one begins with
  * nothing but what the API server has.
@@ -119,15 +119,15 @@ export class Operator implements Disposable {
 
 /** Options of `withSandbox`. */
 export interface WithSandboxOptions extends SandboxOptions {
-  /** Whose CRDs are there before the body begins. @default - none */
+  /** Kinds whose CRDs are installed before the body begins. @default - none */
   readonly kinds?: readonly Kind[];
 }
 
 /** Means of a test while its sandbox runs. */
 export interface SandboxContext {
-  /** The control plane, its kubeconfigs, and a kubectl for it. */
+  /** Control plane, its kubeconfigs, and a kubectl for it. */
   readonly sandbox: Sandbox;
-  /** The API server, as its admin. */
+  /** API server, as its admin. */
   readonly cluster: Cluster;
   /** Makes a namespace of its own; the purpose begins its name. */
   makeNamespace(purpose: string): Promise<string>;

@@ -1,4 +1,4 @@
-/** Something that doesn't hold. */
+/** Failure of a check: something that doesn't hold. */
 export interface Failure {
   readonly what: string;
   /** Steps to see it, from an empty namespace on; the shortest that were found. */
@@ -10,7 +10,7 @@ export interface Outcome {
   /** Trials in numbers. */
   readonly tried: string;
   readonly failures: readonly Failure[];
-  /** Reason for which it says nothing of this kind. @default - it does */
+  /** Reason why the check does not apply to this kind. @default - it applies */
   readonly notApplicable?: string;
   /** Edits of fields that a walk didn't do, such as `change: image`. @default - it is no walk */
   readonly notDone?: readonly string[];
@@ -40,17 +40,17 @@ export interface CheckResult extends Outcome {
 
 /** Results of a conformance run, as plain JSON. */
 export interface ConformanceReport {
-  /** Fields may be added to this version; none is taken away or comes to mean something else. */
+  /** Version of the format: fields may be added to it, none is removed or changes its meaning. */
   readonly version: 1;
   readonly kind: string;
-  /** Gives the same walk again. */
+  /** Seed that repeats the walk. */
   readonly seed: number;
   readonly held: boolean;
   readonly seconds: number;
   readonly checks: readonly CheckResult[];
 }
 
-/** Returns of failures that say the same the one with the shortest sequence; the shortest of all first. */
+/** Returns the shortest of failures with the same text, in order of length. */
 export function shortest(failures: readonly Failure[]): Failure[] {
   const lengthOf = ({ sequence }: Failure): number => sequence.length * 10_000 + sequence.join('').length;
   const byWhat = new Map<string, Failure>();

@@ -35,7 +35,7 @@ export interface Surroundings {
   readonly policy?: unknown;
 }
 
-/** Returns the same for the same site, and as many objects of the same kinds for every other. */
+/** Returns the surroundings at a site: deterministic, with the same kinds and counts of objects at every site. */
 export type MakeSurroundings = (site: Site) => Surroundings;
 
 /** A custom resource without its identity. */
@@ -63,7 +63,7 @@ export interface TestedKind {
   readonly settleMilliseconds: number;
 }
 
-/** Stands for every site, in what is compared. */
+/** Site that stands for every other in comparisons. */
 export const ANY_SITE: Site = { namespace: 'namespace', elsewhere: 'elsewhere', round: 0 };
 
 export function contextOf({ flags, policy }: Surroundings): KindContext {
@@ -91,7 +91,7 @@ export interface Made {
   readonly namespaces: readonly string[] | undefined;
   /** Name of a shared object. */
   readonly name: string | undefined;
-  /** Specifies whether a deleted one is created again. */
+  /** Whether a deleted one is created again. */
   readonly isCreated: boolean;
 }
 

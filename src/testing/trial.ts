@@ -9,6 +9,7 @@ import { childReadiness } from '../author/readiness.js';
 import { groupKind, resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
 import { rulesFor } from '../install/rules.js';
+import { ApiError } from '../client/api-error.js';
 import { grant } from './account.js';
 import { WriteAudit } from './audit.js';
 import { collection } from './cluster.js';
@@ -67,7 +68,7 @@ let trials = 0;
 /** Custom resource and its operator, in namespaces of their own; and the steps that were taken. */
 export class Trial implements AsyncDisposable {
   readonly steps: string[] = [];
-  /** New to every construct, and as long as any other. */
+  /** Unique, and as long as any other. */
   readonly name = `trial-${String(++trials).padStart(5, '0')}`;
   untouched: Normal = {};
   /** Audit of what its operators write. */
@@ -162,7 +163,7 @@ export class Trial implements AsyncDisposable {
     const labels = this.isClusterScoped ? { ...meta.labels, [TRIAL_LABEL]: this.name } : meta.labels;
     const metadata = { ...{ name, namespace: this.namespace, ...meta }, ...(labels && { labels }) };
     this.created.add(name);
-    await refusable(cluster.create(kind.type, { apiVersion, kind: kindName, spec, metadata }));
+    await cluster.create(kind.type, { apiVersion, kind: kindName, spec, metadata });
   }
 
   async startWith(sample: Sample): Promise<void> {
@@ -173,7 +174,7 @@ export class Trial implements AsyncDisposable {
 
   async edit({ spec }: Sample): Promise<void> {
     this.steps.push(`replace its spec by ${JSON.stringify(spec)}`);
-    await refusable(this.run.cluster.replaceSpec(this.place(), spec));
+    await this.run.cluster.replaceSpec(this.place(), spec);
   }
 
   /** @param value null removes it */
@@ -308,7 +309,7 @@ export class Trial implements AsyncDisposable {
     return !!this.original(object) || this.madeAs(object).some(({ isCreated }) => isCreated);
   }
 
-  /** The namespaces go by and by. */
+  /** Kills the operator, and deletes the namespaces without waiting for their end. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.running?.kill();
     const { cluster } = this.run;
@@ -353,7 +354,7 @@ export class Trial implements AsyncDisposable {
     return this.created.has(object.metadata.labels?.[label] ?? '') || this.original(object) !== undefined;
   }
 
-  /** Says of each object of the surroundings that isn't compared as a whole whether it is there. */
+  /** Returns, for each object of the surroundings that isn't compared as a whole, whether it is there. */
   private async left(): Promise<Readonly<Record<string, 'there' | 'gone'>>> {
     const { cluster, surroundings } = this.run;
     const names = surroundings?.(ANY_SITE).objects ?? [];
@@ -386,7 +387,7 @@ export class Trial implements AsyncDisposable {
   }
 }
 
-/** Another label, and where the type has them, other data. */
+/** Returns an object with another label and, where the type has them, other data. */
 function anotherOf(object: AnyObject, value: string): AnyObject {
   const { metadata, data } = object;
   const text = value.replaceAll(' ', '-');
@@ -434,22 +435,17 @@ function isApplied({ metadata }: AnyObject): boolean {
   return Object.keys(metadata.annotations ?? {}).some(isHashAnnotation);
 }
 
-/** The API server refuses the spec of the custom resource. Any other refusal is a failure. */
-class SpecRefused extends Error {}
-
-async function refusable(write: Promise<unknown>): Promise<void> {
-  await write.catch((error: unknown) => {
-    const message = messageOf(error);
-    throw message.includes('answered 422') ? new SpecRefused(message) : error;
-  });
+/** Reports whether the API server refuses what a custom resource says. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 422;
 }
 
-/** Returns undefined where the spec is refused. */
+/** Returns undefined where the API server refuses what a custom resource says. Any other refusal is a failure. */
 export async function unlessRefused<T>(act: () => Promise<T>): Promise<T | undefined> {
   try {
     return await act();
   } catch (error) {
-    if (error instanceof SpecRefused) return undefined;
+    if (isRefusal(error)) return undefined;
     throw error;
   }
 }
@@ -488,9 +484,9 @@ function isStuck({ status }: AnyObject): boolean {
 }
 
 const ROLLOUT_MILLISECONDS = 90_000;
-/** Pods may still come for so long that the cluster says it can't place. */
+/** Time after which pods that the cluster can't place aren't waited for. */
 const STUCK_MILLISECONDS = 5_000;
-/** The operator may not know yet for so long that everything is there. */
+/** Time after which an operator knows that everything is there. */
 const BEHIND_MILLISECONDS = 3_000;
 export const CONVERGENCE_MILLISECONDS = 12_000;
 
@@ -614,7 +610,7 @@ export function undisturbed(run: ConformanceRun, ...specs: readonly Sample[]): P
   run.expected.set(id, state);
   // After a wait that ran out, the next one tries again.
   state.catch((error: unknown) => {
-    if (!(error instanceof SpecRefused)) run.expected.delete(id);
+    if (!isRefusal(error)) run.expected.delete(id);
   });
   return state;
 }
@@ -664,7 +660,7 @@ export async function attempt(
   }
 }
 
-/** Failures after which no further trial begins: each takes its time and says little more. */
+/** Number of failures after which no further trial begins: each takes its time and adds little. */
 export const ENOUGH = 3;
 
 /** Runs a trial for each item, some at a time. */

@@ -26,7 +26,7 @@ const WALKS = 4;
 const MAX_EDITS = 120;
 const EDITS_PER_GOAL = 0.35;
 const SHORTENING_MILLISECONDS = 60_000;
-/** While a walk is shortened, a fault has to show in so long. */
+/** Time in which a fault has to show while a walk is shortened. */
 const HASTY_MILLISECONDS = 4_000;
 const NOT_AGAIN = 'it did not come again when the same edits were made once more';
 
@@ -35,8 +35,9 @@ interface Walked {
   readonly refused: number;
   /** Edits whose conditions alone are compared, since they are stalled. */
   readonly stalled: number;
-  /** Others' objects that were deleted, and that were left. */
+  /** Number of others' objects that were deleted. */
   readonly gone: number;
+  /** Number of others' objects that were left. */
   readonly there: number;
   readonly failures: readonly Failure[];
   /** Specs up to where it went wrong. */
@@ -52,8 +53,8 @@ export async function walk(run: ConformanceRun): Promise<Outcome> {
   const goals = goalsOf(fields).length;
   if (goals === 0) return nothing;
   const starts = Array.from({ length: WALKS }, (_, index) => specs[index % specs.length] ?? {});
-  const mostEdits = Math.max(MAX_EDITS, Math.ceil(goals * EDITS_PER_GOAL));
-  const props = { starts, leastEdits: 12, mostEdits, mostInVain: 150 };
+  const maxEdits = Math.max(MAX_EDITS, Math.ceil(goals * EDITS_PER_GOAL));
+  const props = { starts, minEdits: 12, maxEdits, maxFailures: 150 };
   const namespace = await cluster.makeNamespace('trial');
   const plan = await planWalks(fields, run.random, props, acceptance(run, namespace)).finally(() =>
     removeNamespace(cluster, namespace),

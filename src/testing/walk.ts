@@ -47,7 +47,7 @@ export class Random {
 /** Members of which an object has exactly one. */
 export interface Union {
   readonly members: readonly string[];
-  /** Specifies whether none of them is valid too. @default false */
+  /** Whether none of them is valid too. @default false */
   readonly mayBeNone?: boolean;
   /** Field that names the member. @default - none */
   readonly named?: string;
@@ -424,12 +424,13 @@ class Editor {
 }
 
 export interface PlanProps {
+  /** First spec of each walk. */
   readonly starts: readonly Spec[];
   /** Least number of edits of all walks together; there are more where goals are open then. */
-  readonly leastEdits: number;
-  readonly mostEdits: number;
+  readonly minEdits: number;
+  readonly maxEdits: number;
   /** Failed attempts after which a goal is given up. A spec that isn't accepted counts as twelve. @default - no limit */
-  readonly mostInVain?: number;
+  readonly maxFailures?: number;
 }
 
 export interface WalkPlan {
@@ -450,13 +451,13 @@ const ACCEPTED_BETWEEN = 6;
 export async function planWalks(
   fields: Fields,
   chance: Random,
-  { starts, leastEdits, mostEdits, mostInVain = Infinity }: PlanProps,
+  { starts, minEdits, maxEdits, maxFailures = Infinity }: PlanProps,
   isAccepted: (spec: Spec) => Promise<boolean> = () => Promise.resolve(true),
 ): Promise<WalkPlan> {
   const editor = new Editor(fields, chance);
   const open = new Set(editor.goals);
   const inVain = new Map<Goal, number>();
-  const wanted = (): Goal[] => [...open].filter((goal) => (inVain.get(goal) ?? 0) < mostInVain);
+  const wanted = (): Goal[] => [...open].filter((goal) => (inVain.get(goal) ?? 0) < maxFailures);
   const next = async (before: Spec): Promise<{ spec: Spec; refused: Spec | undefined } | undefined> => {
     let refused: Spec | undefined;
     for (let attempt = 0; attempt < 400; attempt++) {
@@ -481,7 +482,7 @@ export async function planWalks(
   };
   const walks = starts.map((spec) => ({ specs: [spec], last: spec, sinceRefused: 0 }));
   const going = [...walks];
-  for (let edits = 0; edits < leastEdits || (wanted().length > 0 && edits < mostEdits);) {
+  for (let edits = 0; edits < minEdits || (wanted().length > 0 && edits < maxEdits);) {
     const walk = going.shift();
     if (!walk) break;
     const found = await next(walk.last);

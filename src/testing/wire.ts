@@ -6,7 +6,7 @@ import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../client/tr
 import { LineSplitter } from '../engine/watch/watch.js';
 import { WatchLine } from './watch-line.js';
 
-/** The end of an operator: at its n-th write, from 1 on, before it is sent or once it is answered. */
+/** Point at which an operator is killed: its n-th write, from 1 on, before it is sent or once it is answered. */
 export interface KillPoint {
   readonly write: number;
   readonly when: 'before' | 'after';
@@ -38,14 +38,14 @@ export class Wire implements Transport {
   readonly host: string;
   /** Each write that was sent, or would have been, as in `PATCH configmaps/web`. */
   readonly writes: string[] = [];
-  /** The last apply of each manager to each path. */
+  /** Last apply of each manager to each path. */
   readonly applies = new Map<string, AcceptedApply>();
   requests = 0;
   /** Fault of events from now on, also of watches that are open, by the path of the watch. */
   eventFault: (path: string) => EventFault = () => () => 'pass';
   /** Lists that are answered from a recording, once each, as by an API server that is behind. */
   stale = new Map<string, readonly WatchLine[]>();
-  /** The write that it died at. @default - it lives */
+  /** Write that it died at. @default - it lives */
   diedAt: string | undefined;
   onDeath: () => void = () => undefined;
   /** Sends a request, and sees its answer even where it dies of that. */
@@ -174,7 +174,7 @@ export class Wire implements Transport {
     await this.inner.close();
   }
 
-  /** Asked again after each await. */
+  /** Reports whether it is dead; asked again after each await. */
   private isDead(): boolean {
     return this.diedAt !== undefined;
   }
@@ -202,7 +202,7 @@ export function describeWrite({ method, path }: ApiRequest): string {
 /** Lines of a watch on their way to the engine. None overtakes another: what follows a late one is as late. */
 class EventFeed {
   readonly out = new Readable({ objectMode: true, read: () => undefined });
-  /** Ends when everything so far has been passed on; undefined where nothing is late. */
+  /** Resolves when everything so far has been passed on; undefined where nothing is late. */
   private late: Promise<unknown> | undefined;
 
   constructor(

@@ -268,13 +268,13 @@ export const seed = Number(process.env.WALK_SEED ?? 5);
 
 /**
  * Plans walks that together do everything to every field that edits can do, each edit along with others at random.
- * @param leastEdits of all walks together; there are more where something is left to do then
+ * @param minEdits of all walks together; there are more where something is left to do then
  * @throws where something isn't reached in ten times as many edits
  */
-export async function planWalks(walks: number, leastEdits: number): Promise<readonly Walk[]> {
+export async function planWalks(walks: number, minEdits: number): Promise<readonly Walk[]> {
   const chance = new Random(seed);
   const starts = Array.from({ length: walks }, () => ({ size: chance.upTo(1), image: 'example.com/web:1' }));
-  const plan = await planAny(fields, chance, { starts, leastEdits, mostEdits: 10 * leastEdits });
+  const plan = await planAny(fields, chance, { starts, minEdits, maxEdits: 10 * minEdits });
   if (plan.open.length > 0) throw new Error(`Never reached: ${plan.open.join(', ')}`);
   return plan.walks.map((walk, place) => walk.map((spec) => withNodePorts(spec, place)));
 }

@@ -3,6 +3,7 @@ import { Construct } from 'constructs';
 import { expect, test } from 'vitest';
 import { defineCrd } from '../../src/author/define-crd.js';
 import { defineKind } from '../../src/author/define-kind.js';
+import { ApiError } from '../../src/client/api-error.js';
 import { APPLIED_HASH_ANNOTATION, SHARED_HASH_PREFIX } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { fieldAt } from '../../src/engine/steps/managed-fields.js';
@@ -10,7 +11,7 @@ import { digestsOf, normal } from '../../src/testing/compare.js';
 import type { Normal } from '../../src/testing/compare.js';
 import { ownedLeaves, withValueAt } from '../../src/testing/drift.js';
 import { testedKind } from '../../src/testing/tested-kind.js';
-import { endState, isReady, Pace, Trial } from '../../src/testing/trial.js';
+import { endState, isReady, Pace, Trial, unlessRefused } from '../../src/testing/trial.js';
 import type { ConformanceRun, Rolling } from '../../src/testing/trial.js';
 
 /** State at a moment: pods that are there, those that are asked for, and conditions. */
@@ -104,6 +105,15 @@ test('an object is judged by the status that `keep` of its type returns, and is 
 
   expect(objects.map(isReady)).toEqual([true, false]);
   expect(objects).toMatchObject(parts.map(({ status: _, ...part }) => part));
+});
+
+test.each([
+  [422, undefined],
+  [403, 'refused'],
+])('a spec that is answered by %i leads to %s in a walk', async (status, failure) => {
+  const refused = unlessRefused(() => Promise.reject(new ApiError('PATCH', { status, body: {} })));
+
+  expect(await refused.catch(() => 'refused')).toBe(failure);
 });
 
 test('what one manager has applied is compared, whatever another has', () => {

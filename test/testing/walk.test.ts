@@ -12,7 +12,7 @@ const samples = specsOf(plantedSamples);
 const soundFields = fieldsOf(sound, samples);
 
 const planOf = (seed: number) =>
-  planWalks(soundFields, new Random(seed), { starts: samples, leastEdits: 20, mostEdits: 200 });
+  planWalks(soundFields, new Random(seed), { starts: samples, minEdits: 20, maxEdits: 200 });
 
 test('a walk does everything to every field, by valid specs, and its seed repeats it', async () => {
   const plan = await planOf(3);
@@ -27,7 +27,7 @@ test('a walk does everything to every field, by valid specs, and its seed repeat
 test('a walk leaves alone what can never be changed, and what it is asked to', async () => {
   const specs = specsOf(streamIngressSamples);
   const fields = fieldsOf(streamIngress, specs, ['proxyProtocol']);
-  const props = { starts: specs, leastEdits: 40, mostEdits: 120 };
+  const props = { starts: specs, minEdits: 40, maxEdits: 120 };
 
   const { walks, open } = await planWalks(fields, new Random(1), props);
 
@@ -46,7 +46,7 @@ test('a walk leaves alone what can never be changed, and what it is asked to', a
 test('what the cluster never accepts is tried, and left out of nearly all specs', async () => {
   const starts = samples.filter(({ color }) => color === undefined);
   const isAccepted = (spec: Spec): Promise<boolean> => Promise.resolve(spec.color === undefined);
-  const props = { starts, leastEdits: 40, mostEdits: 80, mostInVain: 50 };
+  const props = { starts, minEdits: 40, maxEdits: 80, maxFailures: 50 };
 
   const { walks, open } = await planWalks(soundFields, new Random(2), props, isAccepted);
 
