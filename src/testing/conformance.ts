@@ -213,7 +213,7 @@ function unusable(
   const wrong = samples.flatMap((sample, index) => {
     const { spec, ...meta } = sampleOf(sample);
     const { apiVersion, kind: of } = type;
-    const metadata = { name: 'sample', namespace: 'trial', ...meta };
+    const metadata = { name: 'sample', namespace: 'sweep', ...meta };
     const problems = judge(version, version.withDefaults({ apiVersion, kind: of, metadata, spec }));
     return problems.map((problem) => `sample ${index + 1}: ${formatProblem(problem)}`);
   });
@@ -243,7 +243,7 @@ const configMaps = resourceType({ apiVersion: 'v1', kind: 'ConfigMap' });
 
 /** Waits until the garbage collector knows the kind: it looks for new kinds every half minute only. */
 async function requireCollected(cluster: Cluster, { type }: Kind, sample?: AnyObject): Promise<void> {
-  const namespace = await cluster.makeNamespace('trial');
+  const namespace = await cluster.makeNamespace('sweep');
   const metadata = { name: 'collected', namespace };
   try {
     const { apiVersion, kind } = type;

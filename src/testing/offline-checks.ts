@@ -58,7 +58,7 @@ export function rendering(tested: TestedKind): Outcome {
   };
 
   function made(name: string, { spec }: Sample): AnyObject[] {
-    return rendered(tested, { metadata: { name, namespace: 'trial' }, spec });
+    return rendered(tested, { metadata: { name, namespace: 'sweep' }, spec });
   }
 
   function impurities(sample: Sample, before: Sample): Failure[] {

@@ -152,7 +152,7 @@ interface ReadInputs extends Pick<RenderInputs, 'generated' | 'observed'> {
 export function renderedSamples(tested: TestedKind): Rendered[] {
   return tested.samples.flatMap(({ spec }) => {
     try {
-      return [rendered(tested, { metadata: { name: 'sample', namespace: 'trial' }, spec })];
+      return [rendered(tested, { metadata: { name: 'sample', namespace: 'sweep' }, spec })];
     } catch {
       return [];
     }

@@ -92,7 +92,7 @@ export class Trial implements AsyncDisposable {
     const { cluster, kind, user, surroundings } = run;
     const namespaces: string[] = [];
     try {
-      for (const purpose of ['trial', ...(surroundings ? ['elsewhere'] : [])])
+      for (const purpose of ['sweep', ...(surroundings ? ['elsewhere'] : [])])
         namespaces.push(await cluster.makeNamespace(purpose));
       const [namespace = '', elsewhere = namespace] = namespaces;
       const trial = new Trial(run, { namespace, elsewhere, round: 0 });

@@ -55,7 +55,7 @@ export async function walk(run: ConformanceRun): Promise<Outcome> {
   const starts = Array.from({ length: WALKS }, (_, index) => specs[index % specs.length] ?? {});
   const maxEdits = Math.max(MAX_EDITS, Math.ceil(goals * EDITS_PER_GOAL));
   const props = { starts, minEdits: 12, maxEdits, maxFailures: 150 };
-  const namespace = await cluster.makeNamespace('trial');
+  const namespace = await cluster.makeNamespace('sweep');
   const plan = await planWalks(fields, run.random, props, acceptance(run, namespace)).finally(() =>
     removeNamespace(cluster, namespace),
   );

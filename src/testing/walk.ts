@@ -128,7 +128,7 @@ export function fieldsOf(
   const { apiVersion, kind: kindName } = kind.type;
   const version = new KnownKinds([kind]).find({ apiVersion, kind: kindName });
   if (!('kind' in version)) throw new Error(version.message);
-  const metadata = { name: 'sample', namespace: 'trial' };
+  const metadata = { name: 'sample', namespace: 'sweep' };
   const whole = (spec: Spec): object => version.withDefaults({ apiVersion, kind: kindName, metadata, spec });
   const given = (path: Path): unknown[] => samples.flatMap((sample) => valuesAt(sample, path));
   const choices = (path: Path): readonly unknown[] => {
