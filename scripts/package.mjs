@@ -60,8 +60,8 @@ function bundleFor(image, bundle) {
 
 /**
  * Returns the manifest without what only this repository needs, and without `engines`, which the command checks itself. npm prints
- * a block about those of a dependency unless it is optional: client-node, of which only types are used, and undici, which comes
- * within the package and so is never missing.
+ * a block about those of a dependency unless it is optional, as undici is, which comes within the package and so is never missing.
+ * client-node, of which only types are used, is an optional peer: a project that names none of them is spared its 80 MB.
  */
 function publishedManifest({ scripts, workspaces, devDependencies, overrides, engines, imports, ...rest }) {
   const { undici, '@kubernetes/client-node': types, ...dependencies } = rest.dependencies;
@@ -70,7 +70,9 @@ function publishedManifest({ scripts, workspaces, devDependencies, overrides, en
     ...rest,
     dependencies,
     imports: ownImports,
-    optionalDependencies: { undici, '@kubernetes/client-node': types },
+    optionalDependencies: { undici },
+    peerDependencies: { ...rest.peerDependencies, '@kubernetes/client-node': `^${types}` },
+    peerDependenciesMeta: { '@kubernetes/client-node': { optional: true } },
     bundleDependencies: ['undici'],
     ...(values.repository && { repository: { type: 'git', url: `git+${values.repository}.git` } }),
     publishConfig: { access: 'public' },

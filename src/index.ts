@@ -124,10 +124,3 @@ export type { ReferenceProps, ReferencesOf } from './author/references.js';
 export type { Generated, GeneratedValue, GeneratedValues } from './contract/generated.js';
 export { leaseRules, rulesFor } from './install/rules.js';
 export type { PolicyRule } from './install/rules.js';
-
-// The kinds that come with the project.
-export { AppService } from './kinds/app-service/construct.js';
-export type { AppServiceProps } from './kinds/app-service/construct.js';
-export { appService, appServiceIn } from './kinds/app-service/kind.js';
-export { jobWatcher } from './kinds/job-watcher/kind.js';
-export { streamIngress } from './kinds/stream-ingress/kind.js';

@@ -16,7 +16,11 @@ interface Exported {
 }
 
 const root = repoFolder();
-const ENTRIES = { 'cdk8s-reconstruct': 'index.ts', 'cdk8s-reconstruct/testing': 'testing/index.ts' } as const;
+const ENTRIES = {
+  'cdk8s-reconstruct': 'index.ts',
+  'cdk8s-reconstruct/kinds': 'kinds/index.ts',
+  'cdk8s-reconstruct/testing': 'testing/index.ts',
+} as const;
 
 /** Sections of the page, by where the files that declare their exports begin. */
 const SECTIONS: readonly (readonly [title: string, ...files: string[]])[] = [

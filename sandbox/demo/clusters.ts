@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { appService, rulesFor } from 'cdk8s-reconstruct';
+import { rulesFor } from 'cdk8s-reconstruct';
+import { appService } from 'cdk8s-reconstruct/kinds';
 import { writeYaml } from '#values/yaml.js';
 import { startSandbox, type AuditEntry, type Sandbox } from '../control-plane.js';
 import { repoFolder } from '../paths.js';

@@ -391,7 +391,7 @@ const TYPE_LISTS = [
  * doesn't list, so the status would differ each time.
  * @throws OperatorError `InvalidDefinition`
  */
-export function checkStatusSchema(crd: CustomResourceDefinition, version: CrdVersion): void {
+function checkStatusSchema(crd: CustomResourceDefinition, version: CrdVersion): void {
   const where = `CRD ${crd.metadata.name}, version ${version.name}`;
   if (!version.subresources?.status)
     throw misdefined(where, 'add "subresources: { status: {} }", the status is written through it');

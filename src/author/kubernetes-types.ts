@@ -42,9 +42,9 @@ export type Wire<T> = unknown extends T
         ? { readonly [Key in keyof T as WireName<Key>]: Wire<T[Key]> }
         : T;
 
-/** Refuses every value where client-node, an optional dependency, is not installed: its types would be `any`. */
+/** Refuses every value where client-node, an optional peer, is not installed: its types would be `any`. */
 type Installed<T> = string extends keyof V1Pod
-  ? 'The types of Kubernetes are missing: run npm install with Node 22.19 or newer'
+  ? 'The types of Kubernetes are missing: run npm install --save-dev @kubernetes/client-node'
   : T;
 
 /** Name of a field: client-node puts `_` before words of JavaScript, as in `_from`, and in place of dashes. */

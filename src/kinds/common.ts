@@ -1,6 +1,21 @@
 import type { ConditionProps, ConditionStatus } from '../contract/conditions.js';
 import type { StructuralSchema } from '../contract/crd.js';
 
+/**
+ * Returns an object that stands for what `make` returns, and calls it when a member is first read: to parse the CRD of a kind
+ * takes longer than to load all modules.
+ */
+export function lazily<T extends object>(make: () => T): T {
+  let made: T | undefined;
+  const target = (): T => (made ??= make());
+  return new Proxy({} as T, {
+    get: (_, key): unknown => Reflect.get(target(), key),
+    has: (_, key) => Reflect.has(target(), key),
+    ownKeys: () => Reflect.ownKeys(target()),
+    getOwnPropertyDescriptor: (_, key) => Reflect.getOwnPropertyDescriptor(target(), key),
+  });
+}
+
 type Said<T> = { [Key in keyof T]: Exclude<T[Key], undefined> };
 
 /** Picks the named fields of an object as far as they say something: an empty list says as little as none. */

@@ -156,7 +156,7 @@ describe.each([
 test('an AppService under a group of one’s own is served by its label, and its drift corrected', async () => {
   const subject = await Subject.make(cluster, appServiceIn('apps.example.net'), 'own-group');
   const { namespace, kind } = subject;
-  const own = `import { appServiceIn } from '${join(packed, 'lib/index.js')}';
+  const own = `import { appServiceIn } from '${join(packed, 'lib/kinds/index.js')}';
     export default { kinds: [appServiceIn('apps.example.net')] };`;
   const config = join(folderWith({ 'own.config.mjs': own }), 'own.config.mjs');
   await startController({ cluster, user: 'operator-98', kinds: [kind], namespaces: [namespace], config });

@@ -6,6 +6,7 @@ import { misdefined, shownOption, isGroup, isKubernetesGroup } from '../../autho
 import { ENDING } from '../../render/deterministic.js';
 import { handOverReplicas } from '../../author/hand-over.js';
 import type { OwnedKind } from '../../contract/kind.js';
+import { lazily } from '../common.js';
 import { AppService } from './construct.js';
 import { podsOf } from '../../author/pods.js';
 import { policySchema } from './policy.js';
@@ -15,8 +16,8 @@ import { appServiceStatus, keepDeployment, keepRoute, keepService, nodePortsOf }
 /**
  * AppService of `kosmos.io/v1`: an image, a size and ports become a Deployment, a Service, and on demand further objects.
  */
-export const appService = defineAppService(
-  new URL('../../../crds/appservices.kosmos.io.yaml', import.meta.url),
+export const appService = lazily(() =>
+  defineAppService(new URL('../../../crds/appservices.kosmos.io.yaml', import.meta.url)),
 );
 
 ENDING.add(AppService);

@@ -1,34 +1,37 @@
-import { checkStatusSchema } from '../../author/define-kind.js';
 import { loadCrd } from '../../author/load-crd.js';
 import { servedType, storedVersion } from '../../contract/crd.js';
 import type { Finding, Kind } from '../../contract/kind.js';
+import { lazily } from '../common.js';
 import { JobWatcherController } from './controller.js';
 import { flags, settingsOf } from './settings.js';
 import type { JobWatcherSpec } from './spec.js';
 import { attempt, checkPatterns } from './watcher.js';
 
-const crd = loadCrd(new URL('../../../crds/jobwatchers.batch.my.github.com.yaml', import.meta.url));
-const version = storedVersion(crd);
-checkStatusSchema(crd, version);
-const type = servedType(crd, version);
-
 /** JobWatcher of `batch.my.github.com/v1`: deletes finished Jobs some time after they have finished. */
-export const jobWatcher: Kind = {
-  name: 'jobwatcher',
-  type,
-  crd,
-  flags,
-  rendering: {
-    together: (resources) => ({
-      manifests: [],
-      findings: resources.map((of): Finding => {
-        const refused = attempt(() => {
-          checkPatterns(of.spec as JobWatcherSpec);
-        });
-        if (refused) return { level: 'error', of, path: refused.path, message: refused.message };
-        return { level: 'note', of, message: 'a JobWatcher makes no objects: it deletes Jobs in a cluster' };
+export const jobWatcher = lazily((): Kind => {
+  const crd = loadCrd(new URL('../../../crds/jobwatchers.batch.my.github.com.yaml', import.meta.url));
+  const type = servedType(crd, storedVersion(crd));
+  return {
+    name: 'jobwatcher',
+    type,
+    crd,
+    flags,
+    rendering: {
+      together: (resources) => ({
+        manifests: [],
+        findings: resources.map((of): Finding => {
+          const refused = attempt(() => {
+            checkPatterns(of.spec as JobWatcherSpec);
+          });
+          if (refused) return { level: 'error', of, path: refused.path, message: refused.message };
+          return {
+            level: 'note',
+            of,
+            message: 'a JobWatcher makes no objects: it deletes Jobs in a cluster',
+          };
+        }),
       }),
-    }),
-  },
-  controllers: (context) => [new JobWatcherController(type, settingsOf(context))],
-};
+    },
+    controllers: (context) => [new JobWatcherController(type, settingsOf(context))],
+  };
+});

@@ -3,6 +3,7 @@ import { servedType, storedVersion } from '../../contract/crd.js';
 import { OperatorError } from '../../contract/error.js';
 import type { Finding, Kind, KindContext, RenderedTogether } from '../../contract/kind.js';
 import type { CustomResource } from '../../contract/object.js';
+import { lazily } from '../common.js';
 import { classRefusal, refusalOf } from './claims.js';
 import { gatewayRendering } from './gateway.js';
 import { configMapsOf, entryOf, servicePorts } from './nginx.js';
@@ -12,27 +13,28 @@ import { beyondBounds, flags, isNginx, policySchema, targetName, targetsIn } fro
 import type { Target, Targets } from './targets.js';
 import { watchesFor } from './watched.js';
 
-const crd = loadCrd(
-  new URL('../../../crds/streamingresses.nginx-stream.jeffthecoder.xyz.yaml', import.meta.url),
-);
-const type = servedType(crd, storedVersion(crd));
-
 /**
  * StreamIngress of `nginx-stream.jeffthecoder.xyz/v1beta1`: a TCP or UDP port of a shared proxy that leads to a
  * Service.
  */
-export const streamIngress: Kind = {
-  name: 'streamingress',
-  ...{ type, crd, policySchema, policyAtStart: true, flags },
-  writers: 'admin',
-  rendering: { together: renderTogether },
-  controllers: (context) => {
-    const targets = targetsIn(context);
-    const watches = watchesFor(type, targets);
-    const statuses = statusController(type, targets, watches, context.render);
-    return targets.all.some(isNginx) ? [statuses, sharedController(type, targets, watches)] : [statuses];
-  },
-};
+export const streamIngress = lazily((): Kind => {
+  const crd = loadCrd(
+    new URL('../../../crds/streamingresses.nginx-stream.jeffthecoder.xyz.yaml', import.meta.url),
+  );
+  const type = servedType(crd, storedVersion(crd));
+  return {
+    name: 'streamingress',
+    ...{ type, crd, policySchema, policyAtStart: true, flags },
+    writers: 'admin',
+    rendering: { together: renderTogether },
+    controllers: (context) => {
+      const targets = targetsIn(context);
+      const watches = watchesFor(type, targets);
+      const statuses = statusController(type, targets, watches, context.render);
+      return targets.all.some(isNginx) ? [statuses, sharedController(type, targets, watches)] : [statuses];
+    },
+  };
+});
 
 /**
  * Renders all StreamIngresses of a repository at once: for an ingress-nginx what they add to its ConfigMaps and its
@@ -91,7 +93,7 @@ function renderTarget(
     const objects = [...configMapsOf(target, entries), servicePorts(target, entries)];
     return { manifests: crs.length > 0 ? [{ objects }] : [] };
   }
-  const rendering = gatewayRendering(type, target, routeVersion);
+  const rendering = gatewayRendering(streamIngress.type, target, routeVersion);
   const manifests: RenderedTogether['manifests'][number][] = [];
   const findings: Finding[] = [];
   for (const cr of crs) {

@@ -3,7 +3,8 @@ export const CONSUMER = `
 import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
 import { defineCrd, defineKind, OperatorError, renderStored, selectorLabels } from 'cdk8s-reconstruct';
-import type { AppServiceProps, KindProps, PropsOf, SpecOf, StatusOf } from 'cdk8s-reconstruct';
+import type { KindProps, PropsOf, SpecOf, StatusOf } from 'cdk8s-reconstruct';
+import type { AppServiceProps } from 'cdk8s-reconstruct/kinds';
 import { render, requireHeld, sweep, withSandbox } from 'cdk8s-reconstruct/testing';
 
 type AppServiceSpec = AppServiceProps['spec'];

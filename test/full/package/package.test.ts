@@ -97,7 +97,7 @@ test('the manifest has what users need, and nothing that only the repository nee
         'license',
         'name',
         'optionalDependencies',
-        'peerDependencies',
+        ...['peerDependencies', 'peerDependenciesMeta'],
         'publishConfig',
         'repository',
         'type',
@@ -143,8 +143,12 @@ describe('on an older Node', () => {
       needed.set(at, packages[at]!.engines?.node ?? '');
       for (const dependency of Object.keys(packages[at]!.dependencies ?? {})) need(dependency, at);
     };
-    for (const name of Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }))
-      need(name, '');
+    const { '@kubernetes/client-node': ofTypes, ...peers } = manifest.peerDependencies;
+    expect([ofTypes, manifest.peerDependenciesMeta]).toEqual([
+      expect.any(String),
+      { '@kubernetes/client-node': { optional: true } },
+    ]);
+    for (const name of Object.keys({ ...manifest.dependencies, ...peers })) need(name, '');
     const engines = [...needed];
     expect(engines).toContainEqual(['node_modules/cdk8s', expect.stringContaining('16')]);
     expect(engines.filter(([, node]) => /^\W*2[1-9]/.test(node))).toEqual([]);
@@ -257,7 +261,7 @@ export const map = { apiVersion: 'v1', kind: 'ConfigMap', dta: {} } satisfies Ku
 export const spec = { containers: [] } satisfies PodSpec;
 export const template: PodTemplate = { spec };
 `);
-  const remedy = /The types of Kubernetes are missing: run npm install with Node 22\.19 or newer/;
+  const remedy = /The types of Kubernetes are missing: run npm install --save-dev @kubernetes\/client-node/;
   const errors = printed.split('\n').filter((line) => line.startsWith('main.ts'));
   expect(errors).toEqual(
     [3, 4, 5].map((line) => expect.stringMatching(`^main.ts\\(${line}.*${remedy.source}`) as string),
@@ -338,12 +342,13 @@ test('the command makes projects that have the package by its name, and what it 
   command('init', 'shop', '--children', 'ConfigMap', '--package', manifest.version);
 
   const made = JSON.parse(readFileSync(join(project, 'shop/package.json'), 'utf8')) as Manifest;
-  const { devDependencies: tested } = JSON.parse(
+  const { dependencies: own, devDependencies: tested } = JSON.parse(
     readFileSync(join(root, 'package.json'), 'utf8'),
   ) as Manifest;
   expect({ ...made.dependencies, ...made.devDependencies }).toEqual({
     ...{ 'cdk8s-reconstruct': manifest.version, cdk8s: tested!.cdk8s, constructs: tested!.constructs },
     ...{ '@types/node': tested!['@types/node'], typescript: tested!.typescript },
+    '@kubernetes/client-node': own['@kubernetes/client-node'],
   });
   expect(readFileSync(join(project, 'shop/src/shop/kind.ts'), 'utf8')).toContain("from 'cdk8s-reconstruct';");
   expect(readFileSync(join(project, 'shop/Dockerfile'), 'utf8')).toContain(
