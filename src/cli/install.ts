@@ -14,7 +14,6 @@ import { installManifests } from '../install/manifests.js';
 import { INSTALL_NAME } from '../install/names.js';
 import type { InstallProps, MonitoringPart } from '../install/props.js';
 import { uninstall } from '../install/uninstall.js';
-import { builtInFlags } from '../kinds/flags.js';
 import { writeFolder } from './synth/folder.js';
 import type { FolderChanges } from './synth/folder.js';
 import { manifestText } from '../validate/output.js';
@@ -74,16 +73,15 @@ export async function runInstall(options: InstallOptions, command: Command): Pro
   };
   if (!options.apply) return write(props, options);
   // A proposed command takes these over.
-  const given = {
-    cluster: defined({ '--kubeconfig': options.kubeconfig, '--context': options.context }),
-    options: defined({
-      '--config': options.config,
-      '--image': isGiven('image') ? image : undefined,
-      '--replicas': isGiven('replicas') ? String(replicas) : undefined,
-    }),
-  };
+  const given = defined({
+    '--config': options.config,
+    '--image': isGiven('image') ? image : undefined,
+    '--replicas': isGiven('replicas') ? String(replicas) : undefined,
+    '--kubeconfig': options.kubeconfig,
+    '--context': options.context,
+  });
   const { replace = false, dryRun = false } = options;
-  await apply(props, options, { replace, dryRun, flags: builtInFlags, given });
+  await apply(props, options, { replace, dryRun, given });
 }
 
 function defined(options: Readonly<Record<string, string | undefined>>): Record<string, string> {

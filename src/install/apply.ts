@@ -1,6 +1,6 @@
 import type { CustomResourceDefinition } from '../contract/crd.js';
 import { OperatorError } from '../contract/error.js';
-import type { Kind, KindFlag } from '../contract/kind.js';
+import type { Kind } from '../contract/kind.js';
 import { keyOf, objectId } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { definitionName, definitionType, resourceType } from '../contract/resource.js';
@@ -20,17 +20,10 @@ import {
   otherInstallations,
   removalOf,
 } from './installed.js';
-import type { GivenOptions, Installed, InstalledOperator, OptionsInUse } from './installed.js';
 import { installManifests } from './manifests.js';
-import {
-  INSTALLATION_LABEL,
-  INSTALL_LABELS,
-  INSTALL_MANAGER,
-  POLICY_CONFIG_MAP,
-  accessName,
-  kindName,
-} from './names.js';
-import type { InstallProps, MonitoringPart, MonitoringProps } from './props.js';
+import { INSTALLATION_LABEL, INSTALL_LABELS, INSTALL_MANAGER, accessName, kindName } from './names.js';
+import { optionsOf } from './props.js';
+import type { InstallOptions, InstallProps, MonitoringPart, MonitoringProps } from './props.js';
 import { operatorRules } from './rules.js';
 import type { PolicyRule, RightsProps } from './rules.js';
 import { isDeepStrictEqual } from 'node:util';
@@ -40,9 +33,8 @@ export interface InstallRequest {
   readonly replace?: boolean;
   /** Whether nothing is written, and what would be done comes from dry runs of the API server. @default false */
   readonly dryRun?: boolean;
-  /** Flags of kinds that may be in use. @default - those of the kinds */
-  readonly flags?: readonly KindFlag[];
-  readonly given?: GivenOptions;
+  /** Options that a proposed command has in place of those in use. @default - none */
+  readonly given?: InstallOptions;
   /** Rejects where present CRDs must not be changed so. @default - any change is made */
   readonly checkDefinitions?: (changes: readonly DefinitionChange[]) => Promise<void>;
 }
@@ -73,21 +65,19 @@ export async function applyInstallation(
   props: InstallProps,
   cluster: ClusterApi,
   report: Report,
-  {
-    replace = false,
-    dryRun = false,
-    flags = props.kinds.flatMap((kind) => kind.flags ?? []),
-    given = {},
-    checkDefinitions,
-  }: InstallRequest = {},
+  { replace = false, dryRun = false, given = {}, checkDefinitions }: InstallRequest = {},
 ): Promise<void> {
   const objects = installManifests(props);
-  const deployment = deploymentIn(objects);
-  if (deployment) await refuseOverlap(operatorOf(deployment), props, cluster);
+  await refuseOverlap(props, cluster);
   const steps = await stepsFor(objects, cluster);
   refuseForeign(props.namespace, steps);
   const installed = await installedIn(props.namespace, cluster, report);
-  if (!replace) refuseLosses(objects, installed, props.namespace, flags, given);
+  if (!replace)
+    refuseLosses(
+      props,
+      installed.map(({ object }) => object),
+      given,
+    );
   const definitions = steps.filter(({ object: { kind } }) => kind === definitionType.kind);
   const changes = definitions.flatMap(({ object: next, present }) => (present ? [{ present, next }] : []));
   await checkDefinitions?.(changes as unknown as DefinitionChange[]);
@@ -104,10 +94,6 @@ export async function applyInstallation(
     await cluster.delete(type, object, 'Background', dryRun);
     report(`${nameOf(object)} ${dryRun ? 'would be ' : ''}deleted`);
   }
-}
-
-function deploymentIn(objects: readonly AnyObject[]): AnyObject | undefined {
-  return objects.find(({ kind }) => kind === 'Deployment');
 }
 
 /** Returns the type of an installed object: those are Kubernetes' own, whose plurals follow from the kinds. */
@@ -210,21 +196,10 @@ const LISTS: ReadonlySet<string> = new Set(['--kinds', '--watch-namespace', '--m
  * @throws OperatorError `OptionsLeftOut`, with the command that keeps the options in use. Another value of an option is no
  * loss, nor is more of a list, or Roles in place of a ClusterRole.
  */
-function refuseLosses(
-  objects: readonly AnyObject[],
-  installed: readonly Installed[],
-  namespace: string,
-  flags: readonly KindFlag[],
-  given: GivenOptions,
-): void {
-  const present = installed.map(({ object }) => object);
-  const hasPolicy = present.some(({ metadata: { name } }) => name === POLICY_CONFIG_MAP);
-  // The ConfigMap is there even if the Deployment was deleted.
-  const inUse: OptionsInUse = {
-    ...optionsInUse(deploymentIn(present), flags),
-    ...(hasPolicy && { '--policy': POLICY_CONFIG_MAP }),
-  };
-  const next = optionsInUse(deploymentIn(objects), flags);
+function refuseLosses(props: InstallProps, present: readonly AnyObject[], given: InstallOptions): void {
+  const { namespace } = props;
+  const inUse = optionsInUse(present);
+  const next = optionsOf(props);
   // A deleted namespace has taken its Roles with it.
   const isThere = (watched: string): boolean =>
     present.some(
@@ -233,12 +208,11 @@ function refuseLosses(
     );
   const lost = Object.entries(inUse).flatMap(([name, value]) => {
     if (NO_LOSS.has(name)) return [];
+    const isScope = name === '--watch-namespace';
     const kept = next[name]?.split(',');
-    if (!kept)
-      return [name === '--watch-namespace' ? `its limit to ${name} ${value}` : `${name} ${value}`.trimEnd()];
+    if (!kept) return [`${isScope ? 'its limit to ' : ''}${name} ${value}`.trimEnd()];
     if (!LISTS.has(name)) return [];
-    const missing = value.split(',').filter((each) => !kept.includes(each));
-    const gone = name === '--watch-namespace' ? missing.filter(isThere) : missing;
+    const gone = value.split(',').filter((each) => !kept.includes(each) && (!isScope || isThere(each)));
     return gone.length > 0 ? [`${name} ${gone.join()}`] : [];
   });
   if (lost.length === 0) return;
@@ -254,18 +228,14 @@ function refuseLosses(
  * @throws OperatorError `AlreadyInstalled` where another operator reconciles the same, or writes into the same objects for
  * other namespaces: each would remove what it doesn't know of
  */
-async function refuseOverlap(
-  next: InstalledOperator,
-  props: InstallProps,
-  cluster: ClusterApi,
-): Promise<void> {
+async function refuseOverlap(props: InstallProps, cluster: ClusterApi): Promise<void> {
   const refused = (message: string): OperatorError =>
     new OperatorError({ reason: 'AlreadyInstalled', message });
   for (const deployment of await otherInstallations(props.namespace, cluster)) {
     const other = operatorOf(deployment);
     const common = props.kinds.filter((kind) => other.kinds.includes(kindName(kind)));
     if (common.length === 0) continue;
-    const [mine, theirs] = [next.watchNamespaces, other.watchNamespaces];
+    const [mine, theirs] = [props.watchNamespaces, other.watchNamespaces];
     if (!mine || !theirs || mine.some((name) => theirs.includes(name)))
       throw refused(
         `An operator in the namespace ${other.namespace} already looks after ${common.map(kindName).sort().join(', ')} here: ` +

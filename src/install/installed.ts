@@ -2,7 +2,7 @@ import { DRIFT_MODES } from '../contract/controller.js';
 import type { DriftMode } from '../contract/controller.js';
 import { OperatorError } from '../contract/error.js';
 import type { FlagValues, KindFlag } from '../contract/kind.js';
-import { groupOf, objectKey } from '../contract/object.js';
+import { groupOf, keyOf, objectKey, valueAt } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
@@ -23,6 +23,7 @@ import {
   POLICY_FILE,
   POLICY_FOLDER,
 } from './names.js';
+import type { InstallOptions } from './props.js';
 
 const RBAC = 'rbac.authorization.k8s.io/v1';
 
@@ -140,24 +141,14 @@ export interface InstalledOperator {
   readonly args: readonly string[];
 }
 
-interface DeploymentSpec {
-  readonly replicas?: number;
-  readonly template?: {
-    readonly spec?: {
-      readonly containers?: readonly Container[];
-    };
-  };
-}
-
 interface Container {
   readonly args?: readonly string[];
-  readonly image?: string;
   readonly env?: readonly { readonly name: string; readonly value?: string }[];
 }
 
 export function operatorOf(deployment: AnyObject): InstalledOperator {
-  const { template } = (deployment.spec ?? {}) as DeploymentSpec;
-  const { args: given = [], env = [] } = template?.spec?.containers?.[0] ?? {};
+  const containers = valueAt(deployment, ['spec', 'template', 'spec', 'containers']);
+  const { args: given = [], env = [] } = (containers as readonly Container[] | undefined)?.[0] ?? {};
   const args = [...given, ...env.map(({ name, value = '' }) => `${name}=${value}`)];
   const watchNamespaces = argumentOf(args, '--watch-namespace');
   const observesOnly = ['', 'true'].includes(argumentOf(args, '--observe-only')?.join() ?? 'false');
@@ -244,62 +235,46 @@ export async function policyOf(
   throw new OperatorError({ reason: 'NotFound', message });
 }
 
-/** Options of `install` that have another operator as it is, by name. */
-export type OptionsInUse = Readonly<Record<string, string>>;
+/**
+ * Returns the options of the present installation; none without one.
+ * @throws OperatorError `OptionsLeftOut` where the Deployment doesn't say with which options it was installed
+ */
+export function optionsInUse(present: readonly AnyObject[]): InstallOptions {
+  const deployment = present.find(({ kind }) => kind === deploymentType.kind);
+  if (!deployment) {
+    const hasPolicy = present.some(({ metadata: { name } }) => name === POLICY_CONFIG_MAP);
+    return hasPolicy ? { '--policy': POLICY_CONFIG_MAP } : {};
+  }
+  try {
+    return JSON.parse(deployment.metadata.annotations?.[OPTIONS_ANNOTATION] ?? '') as InstallOptions;
+  } catch (cause) {
+    const message =
+      `The annotation ${OPTIONS_ANNOTATION} of the Deployment ${keyOf(deployment)} doesn't say with which options it was ` +
+      'installed: give all that it needs, and add --replace';
+    throw new OperatorError({ reason: 'OptionsLeftOut', message, cause });
+  }
+}
 
-const RUN_OPTIONS = ['--kinds', '--watch-namespace', '--policy', '--metrics-secure'];
-const ANNOTATED_OPTIONS = [
-  ...['--monitoring', '--monitoring-labels', '--runbooks'],
-  ...['--metrics-cert-secret', '--omit-user-ids'],
-];
+const OF_THE_CLUSTER: readonly string[] = ['--kubeconfig', '--context'];
 
 /**
- * Reads the options of an installation from the arguments of its container, and from the annotation of its Deployment.
- * @param deployment undefined where it was deleted
- * @param flags of the kinds
+ * Returns the shell command that installs an operator with the options that it has.
+ * @param given options that win over those in use
  */
-export function optionsInUse(deployment: AnyObject | undefined, flags: readonly KindFlag[]): OptionsInUse {
-  if (!deployment) return {};
-  const { replicas, template } = (deployment.spec ?? {}) as DeploymentSpec;
-  const { args = [], image } = template?.spec?.containers?.[0] ?? {};
-  const annotated = deployment.metadata.annotations?.[OPTIONS_ANNOTATION]?.split(' ') ?? [];
-  const names = [...RUN_OPTIONS, ...flags.map(({ name }) => name), ...ANNOTATED_OPTIONS];
-  const options = names.flatMap((name) => {
-    const values = argumentOf([...args, ...annotated], name);
-    return values ? [[name, values.join()] as const] : [];
-  });
-  return {
-    ...Object.fromEntries(options),
-    ...(image !== undefined && { '--image': image }),
-    // With none, it was stopped, and not installed so.
-    ...(replicas && { '--replicas': String(replicas) }),
-  };
-}
-
-/** Options that a proposed command takes over from the one that was given. */
-export interface GivenOptions {
-  readonly cluster?: OptionsInUse;
-  /** Win over those in use. @default - none */
-  readonly options?: OptionsInUse;
-}
-
-/** Returns the shell command that installs an operator with the options that it has. */
-export function commandInUse(
-  namespace: string,
-  inUse: OptionsInUse,
-  { cluster = {}, options = {} }: GivenOptions,
-): string {
+export function commandInUse(namespace: string, inUse: InstallOptions, given: InstallOptions): string {
   const own = { '--namespace': namespace };
   const hasPolicy = inUse['--policy'] !== undefined;
-  const all = { ...own, ...inUse, ...(hasPolicy && { '--policy': POLICY_FILE }), ...options, ...cluster };
+  const all = { ...own, ...inUse, ...(hasPolicy && { '--policy': POLICY_FILE }), ...given };
   const install = `reconstruct install --apply ${written(all)}`;
   if (!hasPolicy) return install;
   // It may have been edited since it was installed.
-  const read = `kubectl get configmap ${POLICY_CONFIG_MAP} ${written({ ...own, ...cluster })}`;
-  return `${read} -o jsonpath='{.data.${POLICY_FILE.replace('.', '\\.')}}' > ${POLICY_FILE} && ${install}`;
+  const cluster = Object.entries(given).filter(([name]) => OF_THE_CLUSTER.includes(name));
+  const where = written({ ...own, ...Object.fromEntries(cluster) });
+  const path = `{.data.${POLICY_FILE.replace('.', '\\.')}}`;
+  return `kubectl get configmap ${POLICY_CONFIG_MAP} ${where} -o jsonpath='${path}' > ${POLICY_FILE} && ${install}`;
 }
 
-function written(options: OptionsInUse): string {
+function written(options: InstallOptions): string {
   const quoted = (value: string): string =>
     /^[\w@%+=:,./-]+$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`;
   return Object.entries(options)

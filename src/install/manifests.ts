@@ -11,7 +11,6 @@ import {
   INSTALL_LABELS,
   INSTALL_NAME,
   INSTALLATION_LABEL,
-  kindName,
   METRICS_SERVICE,
   OPTIONS_ANNOTATION,
   podLabels,
@@ -19,6 +18,7 @@ import {
   POLICY_FILE,
   POLICY_FOLDER,
 } from './names.js';
+import { optionsOf } from './props.js';
 import type { InstallProps } from './props.js';
 import { accessObjects, installedRules } from './rules.js';
 import type { PolicyRule } from './rules.js';
@@ -234,7 +234,6 @@ function deployment(props: InstallProps): AnyObject {
           },
         ]),
   ];
-  const annotations = optionsAnnotation(props);
   const probe = (path: string): object => ({ httpGet: { path, port: 'health' } });
   const container = {
     ...{ name: INSTALL_NAME, image, imagePullPolicy: 'IfNotPresent', args: runArguments(props) },
@@ -275,7 +274,10 @@ function deployment(props: InstallProps): AnyObject {
   };
   return {
     ...{ apiVersion: 'apps/v1', kind: 'Deployment' },
-    metadata: { name: INSTALL_NAME, namespace, ...(annotations && { annotations }) },
+    metadata: {
+      ...{ name: INSTALL_NAME, namespace },
+      annotations: { [OPTIONS_ANNOTATION]: JSON.stringify(optionsOf(props)) },
+    },
     spec: {
       ...{ replicas, selector: { matchLabels: labels } },
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
@@ -289,38 +291,19 @@ function deployment(props: InstallProps): AnyObject {
  * what wasn't granted.
  */
 function runArguments(props: InstallProps): string[] {
-  const { kinds, watchNamespaces, flags = {}, policy, secureMetrics } = props;
-  const names = Object.keys(flags).sort();
+  const { flags = {}, policy, secureMetrics } = props;
+  const options = optionsOf(props);
+  const given = (names: readonly string[]): string[] =>
+    names.flatMap((name) => (options[name] === undefined ? [] : [`${name}=${options[name]}`]));
   return [
     'run',
-    `--kinds=${kinds.map(kindName).sort().join()}`,
-    ...(watchNamespaces ? [`--watch-namespace=${[...watchNamespaces].sort().join()}`] : []),
+    ...given(['--kinds', '--watch-namespace']),
     ...(policy ? [`--policy=${POLICY_FOLDER}/${POLICY_FILE}`] : []),
     '--leader-elect',
     `--metrics-bind-address=:${metricsPortOf(props)}`,
     ...(secureMetrics ? ['--metrics-secure'] : []),
     ...(secureMetrics?.certificateSecret === undefined ? [] : [`--metrics-cert-path=${CERTIFICATE_FOLDER}`]),
     `--health-bind-address=:${HEALTH_PORT}`,
-    ...names.map((name) => `${name}=${[flags[name] ?? []].flat().join()}`),
+    ...given(Object.keys(flags).sort()),
   ];
-}
-
-/** Returns the options of `install` that aren't among the arguments of the container. */
-function optionsAnnotation(props: InstallProps): Record<string, string> | undefined {
-  const { monitoring, secureMetrics, omitUserIds } = props;
-  const { parts, labels = {}, runbooks } = monitoring ?? {};
-  const options = {
-    '--monitoring': parts?.join(),
-    '--monitoring-labels':
-      Object.entries(labels)
-        .map((label) => label.join('='))
-        .join() || undefined,
-    '--runbooks': runbooks,
-    '--metrics-cert-secret': secureMetrics?.certificateSecret,
-    '--omit-user-ids': omitUserIds ? '' : undefined,
-  };
-  const given = Object.entries(options).flatMap(([name, value]) =>
-    value === undefined ? [] : [value === '' ? name : `${name}=${value}`],
-  );
-  return given.length === 0 ? undefined : { [OPTIONS_ANNOTATION]: given.join(' ') };
 }

@@ -31,7 +31,7 @@ export function accessName(namespace: string, role?: string): string {
   return [INSTALL_NAME, namespace, ...(role === undefined ? [] : [role])].join(':');
 }
 
-/** Annotation of the Deployment with the options of `install` that aren't among the arguments of its container. */
+/** Annotation of the Deployment with the options of `install` that it has, as JSON. */
 export const OPTIONS_ANNOTATION = 'reconstruct.kosmos.io/install-options';
 
 export const METRICS_SERVICE = 'reconstruct-metrics';

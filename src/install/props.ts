@@ -1,4 +1,5 @@
 import type { FlagValues, Kind, Policy } from '../contract/kind.js';
+import { kindName, POLICY_CONFIG_MAP } from './names.js';
 
 export interface InstallProps {
   readonly namespace: string;
@@ -39,4 +40,30 @@ export interface MonitoringProps {
   readonly labels?: Readonly<Record<string, string>>;
   /** URL of docs/runbooks, without a slash at the end. @default - the path in the repository */
   readonly runbooks?: string;
+}
+
+/** Options of the command `install` by name; empty text for one without a value. */
+export type InstallOptions = Readonly<Record<string, string>>;
+
+/** Returns the options that lead to an installation. */
+export function optionsOf(props: InstallProps): InstallOptions {
+  const { kinds, watchNamespaces, flags = {}, monitoring, secureMetrics } = props;
+  const labels = Object.entries(monitoring?.labels ?? {}).map((label) => label.join('='));
+  const options: Readonly<Record<string, string | undefined>> = {
+    '--kinds': kinds.map(kindName).sort().join(),
+    '--watch-namespace': watchNamespaces && [...watchNamespaces].sort().join(),
+    '--policy': props.policy && POLICY_CONFIG_MAP,
+    '--metrics-secure': secureMetrics && '',
+    ...Object.fromEntries(Object.entries(flags).map(([name, value]) => [name, [value].flat().join()])),
+    '--monitoring': monitoring?.parts.join(),
+    '--monitoring-labels': labels.join() || undefined,
+    '--runbooks': monitoring?.runbooks,
+    '--metrics-cert-secret': secureMetrics?.certificateSecret,
+    '--omit-user-ids': props.omitUserIds ? '' : undefined,
+    '--image': props.image,
+    '--replicas': String(props.replicas),
+  };
+  return Object.fromEntries(
+    Object.entries(options).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
 }

@@ -5,7 +5,6 @@ import type { InstallRequest } from '../../src/install/apply.js';
 import { MONITORING_PARTS } from '../../src/install/props.js';
 import type { InstallProps } from '../../src/install/props.js';
 import { uninstall } from '../../src/install/uninstall.js';
-import { flags } from '../../src/kinds/stream-ingress/targets.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
@@ -97,13 +96,19 @@ describe('an installation with fewer options than are in use', () => {
     await install({ policy });
   });
 
+  it('is refused where the Deployment does not say what it was installed with', async () => {
+    await install();
+    const deployment = cluster.all.find(({ kind }) => kind === 'Deployment')!;
+    Object.assign(deployment.metadata, { annotations: {} });
+    expect(await refusal()).toContain("Deployment ops/reconstruct doesn't say with which options");
+    await install({}, { replace: true });
+    await install();
+  });
+
   it('is refused with whatever else is in use, and with what was given for the cluster and the image', async () => {
     await install({ kinds: [...kinds, streamIngress], flags: { '--ingress-namespace': 'edge' }, monitoring });
-    const given = {
-      cluster: { '--kubeconfig': 'my config' },
-      options: { '--image': 'example.com/reconstruct:2' },
-    };
-    expect(await refusal({}, { flags, given })).toContain(
+    const given = { '--kubeconfig': 'my config', '--image': 'example.com/reconstruct:2' };
+    expect(await refusal({}, { given })).toContain(
       'reconstruct install --apply --namespace ops ' +
         '--kinds appservice.kosmos.io,jobwatcher.batch.my.github.com,streamingress.nginx-stream.jeffthecoder.xyz ' +
         '--ingress-namespace edge --monitoring service-monitor,rules,dashboard --monitoring-labels release=prometheus ' +
