@@ -3,7 +3,7 @@ import { byName, isMap, objectId } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import { parseDocuments, placeOf, readSources } from '../validate/document.js';
-import { FORMATS } from '../validate/formats.js';
+import { hasFormat } from '../validate/formats.js';
 import { formatPath, InputError } from '../validate/problem.js';
 import type { Path } from '../validate/problem.js';
 import { withEncodedSecret } from './render.js';
@@ -41,7 +41,7 @@ function isObject(value: unknown): value is AnyObject {
 function undecodable({ apiVersion, kind, data }: AnyObject): Path[] {
   if (apiVersion !== 'v1' || kind !== 'Secret' || !isMap(data)) return [];
   const isBase64 = (value: unknown): boolean =>
-    typeof value === 'string' && FORMATS.byte.test(value.replaceAll(/[\r\n]/g, ''));
+    typeof value === 'string' && hasFormat(value.replaceAll(/[\r\n]/g, ''), 'byte');
   return Object.keys(data)
     .filter((key) => (data[key] ?? '') !== '' && !isBase64(data[key]))
     .map((key) => ['data', key]);

@@ -9,15 +9,13 @@ const FLOAT_MAX = 3.4028234663852886e38;
 /** Format of a `pattern` in a schema. */
 export const RE2 = 'regular expression of RE2';
 
-/**
- * The formats that the API server checks, as it checks them; it lets any other pass.
- * @see https://github.com/kubernetes/apiextensions-apiserver/blob/master/pkg/apiserver/validation/formats.go
- */
-export const FORMATS = {
-  int32: numeric((value) => Number.isInteger(value) && Math.abs(value + 0.5) <= INT32_MAX + 0.5),
-  int64: numeric((value) => Number.isSafeInteger(value)),
-  float: numeric((value) => Math.abs(value) <= FLOAT_MAX),
-  double: numeric(() => true),
+const FORMATS_OF_NUMBERS: Readonly<Record<string, (value: number) => boolean>> = {
+  int32: (value) => Number.isInteger(value) && Math.abs(value + 0.5) <= INT32_MAX + 0.5,
+  int64: Number.isSafeInteger,
+  float: (value) => Math.abs(value) <= FLOAT_MAX,
+};
+
+const FORMATS_OF_TEXT: Readonly<Record<string, RegExp | ((text: string) => boolean)>> = {
   date: isDate,
   'date-time': isDateTime,
   datetime: isDateTime,
@@ -33,7 +31,7 @@ export const FORMATS = {
   ipv6: isIPv6Format,
   cidr: isCidr,
   mac: isMac,
-  duration: (text: string): boolean => parseDuration(text) !== undefined,
+  duration: (text) => parseDuration(text) !== undefined,
   ssn: /^\d{3}[- ]?\d{2}[- ]?\d{4}$/,
   hexcolor: /^#?(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})$/,
   rgbcolor:
@@ -43,16 +41,24 @@ export const FORMATS = {
   [RE2]: isRegularExpression,
 };
 
+/**
+ * Reports whether a value has a format as the API server checks it, which lets any that it doesn't know pass.
+ * @see https://github.com/kubernetes/apiextensions-apiserver/blob/master/pkg/apiserver/validation/formats.go
+ */
+export function hasFormat(value: unknown, format: string): boolean {
+  if (typeof value === 'number')
+    return !Object.hasOwn(FORMATS_OF_NUMBERS, format) || FORMATS_OF_NUMBERS[format]?.(value) === true;
+  if (typeof value !== 'string' || !Object.hasOwn(FORMATS_OF_TEXT, format)) return true;
+  const check = FORMATS_OF_TEXT[format];
+  return check instanceof RegExp ? check.test(value) : check?.(value) === true;
+}
+
 function isRegularExpression(pattern: string): boolean {
   try {
     return Boolean(compileRegularExpression(pattern));
   } catch {
     return false;
   }
-}
-
-function numeric(validate: (value: number) => boolean): { type: 'number'; validate: typeof validate } {
-  return { type: 'number', validate };
 }
 
 function uuid(version: string, variant: string): RegExp {

@@ -11,24 +11,28 @@ export interface Pair {
   readonly old: unknown;
 }
 
-/**
- * Reports whether what is at a path, or the nearest part around it that can be compared, is as it was: then the API server
- * doesn't refuse it for what was wrong with it before.
- * @see
- * https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-ratcheting
- */
-export function isUnchangedAt(root: Pair, path: Path): boolean {
-  let at = root;
-  for (const step of path) {
-    const next = partOf(at, step);
-    if (!next) break;
-    at = next;
-  }
-  return isUnchanged(at);
+/** A part of an object where it is judged. */
+export interface Place {
+  readonly value: unknown;
+  readonly path: Path;
+  /** Part with the old value in its place. @default - undefined: there was none, or it can't be compared */
+  readonly pair: Pair | undefined;
+  /**
+   * The same, or else of the nearest part around it: where that is as it was, what was wrong before isn't refused.
+   * @see
+   * https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-ratcheting
+   */
+  readonly nearest: Pair | undefined;
+}
+
+/** Returns the place of a member or an item. */
+export function placeBelow(place: Place, step: string | number, value: unknown): Place {
+  const pair = place.pair && partOf(place.pair, step);
+  return { value, path: [...place.path, step], pair, nearest: pair ?? place.nearest };
 }
 
 /** Returns a part of both; nothing where the old value can't be determined. */
-export function partOf({ schema, value, old }: Pair, step: string | number): Pair | undefined {
+function partOf({ schema, value, old }: Pair, step: string | number): Pair | undefined {
   if (typeof step === 'number') {
     if (!schema || !Array.isArray(value)) return undefined;
     const item: unknown = value[step];

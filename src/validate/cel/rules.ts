@@ -6,8 +6,8 @@ import { isMap, valueAt } from '../../contract/object.js';
 import { parseDuration } from '../formats.js';
 import { showValue } from '../problem.js';
 import type { Path, Problem } from '../problem.js';
-import { isUnchanged, partOf } from '../unchanged.js';
-import type { Pair } from '../unchanged.js';
+import { isUnchanged, placeBelow } from '../unchanged.js';
+import type { Place } from '../unchanged.js';
 import { ENVIRONMENT, typedList } from './environment.js';
 
 /** The rules of a schema. */
@@ -67,23 +67,12 @@ function nodeOf(given: StructuralSchema | boolean | undefined, unknown: UnknownR
   return { schema, rules, properties, ...(additional && { additional }), ...(items && { items }) };
 }
 
-interface Place {
-  readonly value: unknown;
-  readonly path: Path;
-  /** With the old value, as the schema of the kind has both; nothing where there was none or it can't be compared. */
-  readonly pair: Pair | undefined;
-  /** The same, or else of the nearest part around it: where that is as it was, what was wrong before isn't refused. */
-  readonly nearest: Pair | undefined;
-}
-
 function walk(node: Branch, place: Place, problems: Problem[]): void {
   const { value } = place;
   if (value === null || value === undefined) return;
   judgeAll(node, place, problems);
   const walkInto = (branch: Branch | undefined, step: string | number, member: unknown): void => {
-    const pair = place.pair && partOf(place.pair, step);
-    const nearest = pair ?? place.nearest;
-    if (branch) walk(branch, { value: member, path: [...place.path, step], pair, nearest }, problems);
+    if (branch) walk(branch, placeBelow(place, step, member), problems);
   };
   if (Array.isArray(value))
     for (const [index, item] of (value as unknown[]).entries()) walkInto(node.items, index, item);
