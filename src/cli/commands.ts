@@ -6,32 +6,10 @@ import { DEFAULT_NAMESPACE, environmentName } from '../install/names.js';
 import { MONITORING_PARTS } from '../install/props.js';
 import { LOG_FORMATS, LOG_LEVELS } from '../telemetry/logger.js';
 import { CHILDREN, DEFAULT_CHILDREN } from './init/options.js';
+import * as parse from './options.js';
+import { CLUSTER, CONFIG, flag, kindOptions, KINDS, WATCH_NAMESPACE } from './options.js';
+import { fnOptions, namespaceOption, operatorOption, policyOption } from './options.js';
 import { operatorImage, packageVersion } from './package.js';
-import {
-  CLUSTER,
-  CONFIG,
-  kindOptions,
-  KINDS,
-  WATCH_NAMESPACE,
-  policyOption,
-  namespaceOption,
-  operatorOption,
-  withOptions,
-  withFnOptions,
-  several,
-  boolean,
-  list,
-  labelSelector,
-  namespace,
-  secretName,
-  positiveInteger,
-  count,
-  milliseconds,
-  image,
-  monitoringParts,
-  labels,
-  url,
-} from './options.js';
 
 /** Option that asks the API server what would be done, and writes nothing. */
 class DryRunOption extends Option {
@@ -41,7 +19,7 @@ class DryRunOption extends Option {
   }
 }
 
-/** Spellings of others, which mean one of ours. */
+/** Other spellings of our options. */
 const ALIASES: Readonly<Record<string, string>> = { '--health-probe-bind-address': '--health-bind-address' };
 
 /** Command whose switches may be written as programs in Go take them: `--wait=false`, `--dry-run=server`, `-v 6`. */
@@ -51,30 +29,61 @@ class Command extends Commander {
   }
 
   override parseOptions(args: string[]): ParseOptionsResult {
-    const end = args.indexOf('--');
-    const known = end < 0 ? args : args.slice(0, end);
-    return super.parseOptions([
-      ...known.flatMap((arg, index) => this.ownSpelling(arg, known[index - 1])),
-      ...args.slice(known.length),
-    ]);
+    const end = args.includes('--') ? args.indexOf('--') : args.length;
+    const known = args.slice(0, end).flatMap((arg, index) => this.ownSpelling(arg, args[index - 1]));
+    return super.parseOptions([...known, ...args.slice(end)]);
   }
 
   private ownSpelling(arg: string, before = ''): string[] {
-    const has = (flag: string): boolean =>
-      this.options.some(({ long, short }) => [long, short].includes(flag));
-    if (/^-v=?\d+$/.test(arg) && has('-v')) return ['-v'];
-    if (/^\d$/.test(arg) && before === '-v' && has('-v')) return [];
-    const [, flag = arg, value] = /^(--[^=]+)=(.*)$/s.exec(arg) ?? [];
-    const alias = ALIASES[flag];
-    if (alias !== undefined && has(alias)) return [alias + arg.slice(flag.length)];
-    const option = this.options.find(({ long }) => long === flag);
+    const named = (name: string): Option | undefined =>
+      this.options.find(({ long, short }) => [long, short].includes(name));
+    if (named('-v') && /^-v=?\d+$/.test(arg)) return ['-v'];
+    if (named('-v') && before === '-v' && /^\d$/.test(arg)) return [];
+    const [, name = arg, value] = /^(--[^=]+)=(.*)$/s.exec(arg) ?? [];
+    const alias = ALIASES[name];
+    if (alias !== undefined && named(alias)) return [alias + arg.slice(name.length)];
+    const option = named(name);
     if (value === undefined || !option?.isBoolean()) return [arg];
     const isDryRun = option instanceof DryRunOption;
-    if (value === 'true' || (isDryRun && value === 'server')) return [flag];
+    if (value === 'true' || (isDryRun && value === 'server')) return [name];
     if (value === 'false' || (isDryRun && value === 'none')) return [];
     if (isDryRun && value === 'client')
       this.error(`error: only the API server knows what would be done: write --dry-run${option.instead}`);
-    return this.error(`error: ${arg}: write ${flag}, ${flag}=true or ${flag}=false`);
+    return this.error(`error: ${arg}: write ${name}, ${name}=true or ${name}=false`);
+  }
+
+  /** Lets it name custom resources, by arguments or as for kubectl. @param others what an argument may also name */
+  takesSources(others = ''): this {
+    return this.argument(
+      '[source...]',
+      `files, folders with .yaml, .yml and .json files, or - for stdin${others}`,
+    )
+      .option('-f, --filename <file>', 'the same as an argument; may be given several times', parse.several)
+      .option('-R, --recursive', 'look into subfolders too');
+  }
+
+  with(...options: readonly Option[]): this {
+    for (const option of options) this.addOption(option);
+    return this;
+  }
+
+  /** Sets the action. @param load loads its module when the command runs, so that `--help` is quick */
+  runs(load: () => Promise<(...args: never[]) => Promise<void>>): this {
+    return this.action(async (...args) => (await load())(...(args as never[])));
+  }
+
+  /** Sets the action on all sources that are given, at least one. */
+  runsOnSources(load: () => Promise<(sources: readonly string[], options: never) => Promise<void>>): this {
+    return this.action(async (named: string[], options: { readonly filename?: readonly string[] }) => {
+      const sources = [...named, ...(options.filename ?? [])];
+      if (sources.length === 0)
+        this.error(
+          'No custom resource is given: name files or folders, or - for standard input, as in ' +
+            `"${this.parent?.name() ?? ''} ${this.name()} web.yaml"`,
+        );
+      const run = await load();
+      await run(sources, options as never);
+    });
   }
 }
 
@@ -87,220 +96,151 @@ function programName([, script = '']: readonly string[]): string {
   return name.replace(/^kubectl-/, 'kubectl ');
 }
 
-/** Returns the whole command. The module of a subcommand is loaded when it runs, so that `--help` is quick. */
+/** Returns the whole command. */
 export function program(): Command {
-  return new Command(programName(process.argv))
+  const all = new Command(programName(process.argv))
     .description('Write a cdk8s construct, get a Kubernetes operator')
     .version(packageVersion())
-    .addCommand(initCommand())
-    .addCommand(synthCommand())
-    .addCommand(diffCommand())
-    .addCommand(applyCommand())
-    .addCommand(adoptCommand())
-    .addCommand(statusCommand())
-    .addCommand(fnCommand())
-    .addCommand(devCommand())
-    .addCommand(devLoadCommand(), { hidden: true })
-    .addCommand(runCommand())
-    .addCommand(installCommand())
-    .addCommand(uninstallCommand())
-    .addCommand(versionCommand())
-    .addCommand(completionCommand())
-    .addCommand(completeCommand(), { hidden: true })
     .configureHelp({ showGlobalOptions: true });
+  const visible = [
+    ...[initCommand, synthCommand, diffCommand, applyCommand, adoptCommand, statusCommand, fnCommand],
+    ...[devCommand, runCommand, installCommand, uninstallCommand, versionCommand, completionCommand],
+  ];
+  for (const command of visible) all.addCommand(command());
+  return all.addCommand(devLoadCommand(), { hidden: true }).addCommand(completeCommand(), { hidden: true });
 }
 
-/** Lets a command name custom resources, by arguments or as for kubectl. @param others what an argument may name, too */
-function withSources(command: Command, others = ''): Command {
-  return command
-    .argument(
-      '[source...]',
-      `files, folders with .yaml, .yml and .json files, or - for standard input${others}`,
-    )
-    .option('-f, --filename <file>', 'the same as an argument; may be given several times', several)
-    .option('-R, --recursive', 'look into subfolders too');
-}
-
-type SourcesAction<O> = (sources: readonly string[], options: O) => Promise<void>;
-
-/** Runs an action on all sources that are given. */
-function onSources<O extends object>(load: () => Promise<SourcesAction<O>>) {
-  return async (
-    named: readonly string[],
-    options: O & { readonly filename?: readonly string[] },
-    command: Command,
-  ): Promise<void> => {
-    const sources = [...named, ...(options.filename ?? [])];
-    if (sources.length === 0)
-      command.error(
-        `No custom resource is given: name files or folders, or - for standard input, as in "${fullName(command)} web.yaml"`,
-      );
-    const run = await load();
-    await run(sources, options);
-  };
-}
-
-function fullName(command: Commander): string {
-  return command.parent ? `${fullName(command.parent)} ${command.name()}` : command.name();
-}
-
-/** Describes the default of `--namespace` where a cluster is asked. */
-const OF_CONTEXT = " (default: the context's)";
+/** Default of `--namespace` where a cluster is asked. */
+const OF_CONTEXT = "the context's";
+const LIVE_RESOURCES = '; or live custom resources, as KIND NAME... or KIND/NAME...';
+const OPERATOR = operatorOption(
+  `where the controller runs (default: where it is installed, else ${DEFAULT_NAMESPACE})`,
+);
+const ANY_OPERATOR = operatorOption('where an operator may be installed (default: any namespace)');
+const OPERATOR_POLICY = policyOption('that of the installed operator');
+const YES = new Option('-y, --yes', 'do not ask, as on a terminal; needed where there is none');
 
 function synthCommand(): Command {
-  const command = withSources(new Command('synth'))
+  return new Command('synth')
     .summary('render custom resources to manifests')
     .description(
-      'Validates custom resources and renders them to manifests, without asking any cluster. ' +
-        'Nothing is written unless all of them can be rendered.',
+      'Validates custom resources and renders them to manifests, without a cluster. Nothing is written unless all of ' +
+        'them can be rendered.',
     )
-    .option(
-      '-o, --output <dir>',
-      'write one file per custom resource to this folder (default: standard output)',
-    )
-    .addOption(
-      new Option('--stdout', 'write to standard output, also when run by "cdk8s synth"').conflicts('output'),
-    )
+    .takesSources()
+    .option('-o, --output <dir>', 'folder for one file per custom resource (default: standard output)')
+    .addOption(flag('--stdout', 'standard output, also when run by "cdk8s synth"').conflicts('output'))
     .option(
       '--references <file>',
-      'a file or folder with objects that the custom resources refer to; may be given several times',
-      several,
+      'file or folder of objects that custom resources refer to; may be given several times',
+      parse.several,
     )
-    .action(onSources(async () => (await import('./synth.js')).runSynth));
-  return withOptions(command, namespaceOption(), CONFIG, KINDS, policyOption(), ...kindOptions());
+    .with(namespaceOption(), CONFIG, KINDS, policyOption(), ...kindOptions())
+    .runsOnSources(async () => (await import('./synth.js')).runSynth);
 }
 
 function fnCommand(): Command {
-  return withFnOptions(new Command('fn'))
+  return new Command('fn')
     .summary('render the custom resources of a ResourceList, for kustomize and kpt')
     .description(
       'A KRM function: reads a ResourceList from standard input, renders the custom resources in it, and writes the list ' +
         'to standard output. The functionConfig is one of them, or a ConfigMap whose keys are options, without dashes.',
     )
-    .action(lazily(async () => (await import('./fn.js')).runFn));
+    .with(...fnOptions())
+    .runs(async () => (await import('./fn.js')).runFn);
 }
 
 function diffCommand(): Command {
-  const live = '; or live custom resources, as KIND NAME... or KIND/NAME...';
-  const command = withSources(new Command('diff'), live)
+  return new Command('diff')
     .summary('show what custom resources would change in the cluster')
     .description(
-      'Shows what would change in the cluster if these custom resources were applied and the controller had acted; of ' +
+      'Shows what would change in the cluster if these custom resources were applied and the controller had acted; for ' +
         'live ones, what this version of the kinds would change. Nothing is written. ' +
         'Exit code 0: nothing would change, 1: something would.',
     )
-    .option(
-      '--all',
-      'all that is live in the namespace, of every kind or of KIND: the same changes are counted',
-    )
-    .addOption(allNamespaces('all that is live in every namespace'))
-    .addOption(selectorOption('all that is live'))
-    .option('--details <number>', 'with --all: number of objects that are shown in full', count)
+    .takesSources(LIVE_RESOURCES)
+    .option('--all', 'all that is live in the namespace, or all of KIND; equal changes are counted')
+    .addOption(allNamespaces('all live custom resources of every namespace'))
+    .addOption(selectorOption('all live custom resources'))
+    .option('--details <number>', 'with --all: number of objects that are shown in full', parse.count)
     .addOption(outputFormat('text', 'json', 'yaml'))
-    .action(lazily(async () => (await import('./diff.js')).runDiff));
-  return withOptions(
-    command,
-    ...[namespaceOption(OF_CONTEXT), CONFIG, KINDS],
-    ...[policyOption('that of the installed operator'), WATCH_NAMESPACE],
-    operatorOption(`where the controller runs (default: where it is installed, else ${DEFAULT_NAMESPACE})`),
-    ...[...CLUSTER, ...kindOptions()],
-  );
+    .with(namespaceOption(OF_CONTEXT), CONFIG, KINDS, OPERATOR_POLICY, WATCH_NAMESPACE, OPERATOR)
+    .with(...CLUSTER, ...kindOptions())
+    .runs(async () => (await import('./diff.js')).runDiff);
 }
 
 function applyCommand(): Command {
-  const command = withSources(new Command('apply'))
-    .summary('apply custom resources and what is made of them, without a controller')
+  return new Command('apply')
+    .summary('apply custom resources and the objects rendered from them, without a controller')
     .description(
-      'Applies custom resources and, where no operator is installed that looks after them, what is made of them: once, ' +
-        'as the controller would. Nothing is written unless all of it could be, by a dry run.',
+      'Applies custom resources and, where no installed operator is responsible, the objects rendered from them: once, ' +
+        'as the controller would. Nothing is written unless a dry run of all of it succeeds.',
     )
-    .option('--prune', 'delete what these custom resources own, and do not render any more')
-    .option('--wait', 'wait until they are ready, and report why not')
+    .takesSources()
+    .option('--prune', 'delete objects that these custom resources own and no longer render')
+    .option('--wait', 'wait until they are ready, and report why they are not')
     .addOption(new DryRunOption(', or use "synth", which needs no cluster').conflicts('wait'))
-    .addOption(
-      new Option('--timeout <duration>', 'how long to wait')
-        .argParser(milliseconds)
-        .default(milliseconds('5m'), '5m'),
-    )
-    .action(onSources(async () => (await import('./apply.js')).runApply));
-  return withOptions(
-    command,
-    ...[namespaceOption(OF_CONTEXT), CONFIG, KINDS, policyOption()],
-    operatorOption('where an operator may be installed (default: it is looked for everywhere)'),
-    ...CLUSTER,
-  );
+    .addOption(flag('--timeout <duration>', 'how long to wait', parse.duration).default(300_000, '5m'))
+    .with(namespaceOption(OF_CONTEXT), CONFIG, KINDS, policyOption(), ANY_OPERATOR, ...CLUSTER)
+    .runsOnSources(async () => (await import('./apply.js')).runApply);
 }
 
 function adoptCommand(): Command {
-  const command = withSources(
-    new Command('adopt'),
-    '; or live custom resources, as KIND NAME... or KIND/NAME...',
-  )
+  return new Command('adopt')
     .summary('hand existing objects over to the custom resources that render them')
     .description(
-      'Shows what would change in the existing objects that these custom resources render and do not own, and annotates them ' +
-        'once confirmed: then the controller, or "apply", takes them over. Objects with a controller, and those that Helm ' +
-        'would delete, are refused.',
+      'Shows what would change in existing objects that these custom resources render and do not own, and annotates ' +
+        'them once confirmed: then the controller, or "apply", takes them over. Objects with a controller, and those ' +
+        'that Helm would delete, are refused.',
     )
+    .takesSources(LIVE_RESOURCES)
     .addOption(new DryRunOption())
-    .option('-y, --yes', 'do not ask, as on a terminal; needed where there is none')
-    .action(lazily(async () => (await import('./adopt.js')).runAdopt));
-  return withOptions(
-    command,
-    ...[namespaceOption(OF_CONTEXT), CONFIG, KINDS, policyOption('that of the installed operator')],
-    operatorOption(`where the controller runs (default: where it is installed, else ${DEFAULT_NAMESPACE})`),
-    ...CLUSTER,
-  );
+    .addOption(YES)
+    .with(namespaceOption(OF_CONTEXT), CONFIG, KINDS, OPERATOR_POLICY, OPERATOR, ...CLUSTER)
+    .runs(async () => (await import('./adopt.js')).runAdopt);
 }
 
 function statusCommand(): Command {
-  const command = new Command('status')
+  return new Command('status')
     .summary('show the status of custom resources, with children, pods and events')
     .description(
       'Shows the status of custom resources, with their children down to the pods, and their last events. Nothing is ' +
-        'written. Exit code 0, also where something is not ready: scripts use "kubectl wait".',
+        'written. Exit code 0, also if something is not ready: scripts use "kubectl wait".',
     )
     .argument(
       '[target...]',
       'KIND, KIND NAME... or KIND/NAME..., as for kubectl (default: all of every kind)',
     )
-    .option('-n, --namespace <name>', "default: the context's", namespace)
-    .addOption(allNamespaces('in every namespace'))
-    .addOption(selectorOption('only those'))
-    .option('-w, --watch', 'show what changes, until interrupted')
+    .option('-n, --namespace <name>', `(default: ${OF_CONTEXT})`, parse.namespace)
+    .addOption(allNamespaces('custom resources of every namespace'))
+    .addOption(selectorOption('only custom resources'))
+    .option('-w, --watch', 'show changes, until interrupted')
     .addOption(outputFormat('text', 'wide', 'json', 'yaml', 'name'))
-    .action(lazily(async () => (await import('./status.js')).runStatus));
-  return withOptions(command, CONFIG, KINDS, ...CLUSTER);
+    .with(CONFIG, KINDS, ...CLUSTER)
+    .runs(async () => (await import('./status.js')).runStatus);
 }
 
 function initCommand(): Command {
+  const children = `what it creates, of ${CHILDREN.join(', ')} (default: ${DEFAULT_CHILDREN.join()})`;
   return new Command('init')
     .summary('create a project for a kind of your own, or add a kind to one')
     .description(
-      'Creates a project for a kind of your own, in a new folder: a CRD, a construct, tests, a sample and an image. In the ' +
-        'folder of a project, adds another kind to it. Nothing is overwritten.',
+      'Creates a project for a kind of your own, in a new folder: a CRD, a construct, tests, a sample and an image. In ' +
+        'the folder of a project, adds another kind to it. Nothing is overwritten.',
     )
     .argument(
       '<name>',
-      'the project and its folder, e.g. guest-book; or . for the current folder; or the kind to add',
+      'project and its folder, e.g. guest-book; or . for the current folder; or the kind to add',
     )
-    .option(
-      '--group <group>',
-      'the group of its API, a domain of yours (default: example.com, or that of the project)',
-    )
+    .option('--group <group>', 'API group, a domain of yours (default: example.com, or that of the project)')
     .option('--kind <kind>', 'the kind (default: NAME in PascalCase)')
-    .addOption(
-      new Option(
-        '--children <kinds>',
-        `what it creates, of ${CHILDREN.join(', ')} (default: ${DEFAULT_CHILDREN.join()})`,
-      ).argParser(list),
-    )
+    .addOption(flag('--children <kinds>', children, parse.list))
     .option('--package <source>', 'this package, as a packed file (default: as it was installed)')
-    .action(lazily(async () => (await import('./init/project.js')).runInit));
+    .runs(async () => (await import('./init/project.js')).runInit);
 }
 
 function devCommand(): Command {
-  const command = new Command('dev')
+  return new Command('dev')
     .summary('try a kind of your own in a cluster of its own, reloaded on each save')
     .description(
       'Starts a control plane on this machine, applies the CRDs of the kinds and the samples, runs the controller, and ' +
@@ -310,80 +250,57 @@ function devCommand(): Command {
       '[source...]',
       'files, folders and patterns of samples (default: samples/*.yaml, else sample.yaml, beside the configuration)',
     )
-    .option(
-      '--no-operator',
-      'the control plane alone, in which nothing is installed: to try an installation on it',
-    )
-    .action(lazily(async () => (await import('./dev/session.js')).runDev));
-  return withOptions(command, CONFIG, KINDS);
+    .option('--no-operator', 'an empty control plane alone, to try an installation on')
+    .with(CONFIG, KINDS)
+    .runs(async () => (await import('./dev/session.js')).runDev);
 }
 
 function devLoadCommand(): Command {
-  const command = new Command('dev-load')
+  return new Command('dev-load')
     .description('loads a configuration and samples, and sends them to its parent process')
     .argument('[source...]')
-    .action(lazily(async () => (await import('./dev/load.js')).runDevLoad));
-  return withOptions(command, CONFIG, KINDS);
+    .with(CONFIG, KINDS)
+    .runs(async () => (await import('./dev/load.js')).runDevLoad);
 }
 
 function runCommand(): Command {
-  const command = new Command('run')
-    .description('keep the cluster as its custom resources say, until SIGTERM or SIGINT')
-    .action(lazily(async () => (await import('./run.js')).runController));
-  const workers = new Option('--workers <number>', 'custom resources in work at once, per kind');
-  const election = 'work only while it holds the lease (default: in a Pod, yes)';
   const own = [
-    workers.argParser(positiveInteger).default(16),
-    new Option(
-      '--selector <labels>',
-      'only custom resources with these labels, as in team=shop,tier!=test (default: all)',
-    ).argParser(labelSelector),
-    new Option(
-      '--observe-only [boolean]',
-      'write nothing, without a lease, and report what it would do',
-    ).argParser(boolean),
-    new Option(
-      '--drift <mode>',
-      'what others change of our fields is set back, reported, or left without a word',
-    )
+    flag('--workers <number>', 'custom resources in work at once, per kind', parse.integer, 16),
+    flag('--selector <labels>', 'only custom resources with these labels, e.g. team=shop', parse.selector),
+    flag('--observe-only [boolean]', 'only report what it would do, without a lease', parse.boolean),
+    flag('--drift <mode>', 'how to treat changes others make to our fields: correct, report or ignore')
       .choices(DRIFT_MODES)
       .default('correct'),
-    new Option('--leader-elect [boolean]', election).argParser(boolean),
-    new Option('--no-leader-elect', 'work at once; no other may run beside it'),
-    new Option(
+    flag('--leader-elect [boolean]', 'work only with the lease (default: in a Pod, yes)', parse.boolean),
+    flag('--no-leader-elect', 'work at once; no other may run beside it'),
+    flag(
       '--leader-election-namespace <namespace>',
-      "where the lease is, in the cluster it works on (default: the context's, else the Pod's namespace)",
-    ).argParser(namespace),
-    new Option('--log-level <level>', 'how much is logged').choices(LOG_LEVELS).default('info'),
-    new Option('--log-format <format>', 'how it is logged')
+      "of the lease, in the cluster it works on (default: the context's, else the Pod's)",
+      parse.namespace,
+    ),
+    flag('--log-level <level>', 'how much is logged').choices(LOG_LEVELS).default('info'),
+    flag('--log-format <format>', 'format of the log')
       .choices(LOG_FORMATS)
       .default(process.stderr.isTTY ? 'pretty' : 'json', 'pretty on a terminal, else json'),
-    new Option('--metrics-bind-address <address>', 'serves /metrics; 0 is off').default(':8080'),
-    new Option(
-      '--metrics-secure [boolean]',
-      'serves /metrics by HTTPS, to those who may get it by RBAC',
-    ).argParser(boolean),
-    new Option(
-      '--metrics-cert-path <folder>',
-      'has the certificate of the metrics, which is read again once renewed (default: self-signed)',
-    ),
-    new Option('--metrics-cert-name <file>', 'the certificate in that folder').default('tls.crt'),
-    new Option('--metrics-cert-key <file>', 'its key in that folder').default('tls.key'),
-    new Option(
-      '--health-bind-address <address>',
-      'serves /healthz and /readyz; 0 is off; also as --health-probe-bind-address',
-    ).default(':8081'),
-    ...[CONFIG, KINDS, policyOption('everything but routes'), WATCH_NAMESPACE],
-    new Option(
+    flag('--metrics-bind-address <address>', 'serves /metrics; 0 is off').default(':8080'),
+    flag('--metrics-secure [boolean]', 'serve /metrics by HTTPS, to clients that RBAC allows', parse.boolean),
+    flag('--metrics-cert-path <folder>', 'its certificate, reloaded when renewed (default: self-signed)'),
+    flag('--metrics-cert-name <file>', 'the certificate in that folder').default('tls.crt'),
+    flag('--metrics-cert-key <file>', 'its key in that folder').default('tls.key'),
+    flag('--health-bind-address <address>', 'serves /healthz and /readyz; 0 is off').default(':8081'),
+    ...[CONFIG, KINDS, policyOption('all but routes is allowed'), WATCH_NAMESPACE],
+    flag(
       '--watch-namespace-selector <labels>',
-      'only custom resources in namespaces with these labels, which are followed (default: all)',
-    )
-      .argParser(labelSelector)
-      .conflicts('watchNamespace'),
+      'only custom resources in namespaces with these labels, as they change (default: all)',
+      parse.selector,
+    ).conflicts('watchNamespace'),
     ...kindOptions(),
   ];
-  withOptions(command, ...own.map(fromEnvironment), ...CLUSTER);
-  // The command line wins over the environment, also where two options exclude each other.
+  const command = new Command('run')
+    .description('reconcile the custom resources of the cluster, until SIGTERM or SIGINT')
+    .with(...own.map(fromEnvironment), ...CLUSTER)
+    .runs(async () => (await import('./run.js')).runController);
+  // The command line wins over the environment, also between options that exclude each other.
   const pair = command.options.filter(({ long }) => long?.startsWith('--watch-namespace'));
   for (const option of pair)
     command.on(`option:${option.name()}`, () => {
@@ -392,104 +309,86 @@ function runCommand(): Command {
   return command;
 }
 
-/** Lets an option be given by the environment of a container, too. A variable that is empty is none. */
+/** Lets an option be given by the environment of a container, too. An empty variable counts as unset. */
 function fromEnvironment(option: Option): Option {
   const name = environmentName(option.long ?? '');
   if (option.negate || process.env[name] === '') return option;
-  // Other commands have some of them, too.
+  // A copy, since other commands have some of them.
   return Object.assign(new Option(option.flags), option).env(name);
 }
 
 export function installCommand(): Command {
-  const command = new Command('install')
-    .summary("print or apply the operator's own manifests")
-    .description(
-      "The operator's own manifests: CRDs, the controller, and the rights that its kinds need and no others. " +
-        'Printed, unless they are to be applied.',
-    )
-    .option('-n, --namespace <name>', 'where the operator runs', namespace, DEFAULT_NAMESPACE)
-    .option('--image <image>', 'image of the controller, with a tag or a digest', image, operatorImage())
-    .option('--replicas <number>', 'controllers, of which one leads', positiveInteger, 2)
-    .addOption(
-      new Option(
-        '--monitoring [parts]',
-        `for Prometheus and Grafana: ${MONITORING_PARTS.join()} (all, if none is named)`,
-      )
-        .preset(MONITORING_PARTS.join())
-        .argParser(monitoringParts),
-    )
-    .option(
-      '--monitoring-labels <labels>',
-      'on what is for Prometheus and Grafana, where these select by labels, e.g. release=prometheus',
-      labels,
-    )
-    .option('--runbooks <url>', 'where the pages of the alerts are read', url)
-    .option('--metrics-secure', 'serve metrics by HTTPS, to those who may get /metrics by RBAC')
-    .option(
+  const manifests = [
+    flag('-n, --namespace <name>', 'where the operator runs', parse.namespace, DEFAULT_NAMESPACE),
+    flag('--image <image>', 'controller image, with a tag or a digest', parse.image, operatorImage()),
+    flag('--replicas <number>', 'controllers, of which one leads', parse.integer, 2),
+    flag(
+      '--monitoring [parts]',
+      `for Prometheus and Grafana: ${MONITORING_PARTS.join()} (all, if none is named)`,
+      parse.monitoringParts,
+    ).preset(MONITORING_PARTS.join()),
+    flag('--monitoring-labels <labels>', 'for their selectors, e.g. release=prometheus', parse.labels),
+    flag('--runbooks <url>', "address of the alerts' runbooks", parse.url),
+    flag('--metrics-secure', 'serve /metrics by HTTPS, to clients that RBAC allows'),
+    flag(
       '--metrics-cert-secret <name>',
-      'with --metrics-secure: a Secret with the certificate, as of cert-manager (default: self-signed)',
-      secretName,
-    )
-    .option(
-      '--omit-user-ids',
-      'leave UID, GID and fsGroup to the cluster, as OpenShift wants it (default: 65532)',
-    )
-    .addOption(new Option('--print', 'print YAML; this is the default').conflicts('apply'))
-    .addOption(
-      new Option('-o, --output <format>', 'helm: a chart with what is given here for default values')
-        .choices(['yaml', 'json', 'helm'])
-        .default('yaml')
-        .conflicts('apply'),
-    )
-    .addOption(
-      new Option('--output-dir <folder>', 'write to this folder (default: standard output)').conflicts(
-        'apply',
-      ),
-    )
-    .addOption(
-      new Option(
-        '--argo-health',
-        "print Argo CD's health checks of the kinds instead, to patch argocd-cm",
-      ).conflicts([
-        ...['apply', 'replace', 'dryRun', 'acceptDataLoss', 'output', 'outputDir', 'namespace', 'image'],
-        ...['replicas', 'monitoring', 'monitoringLabels', 'runbooks', 'metricsSecure', 'metricsCertSecret'],
-        ...['omitUserIds', 'policy', 'watchNamespace', ...kindOptions().map((one) => one.attributeName())],
-      ]),
-    )
-    .option('--apply', 'apply them to the cluster, and remove what an earlier installation had')
-    .addOption(new DryRunOption(', or leave out --apply to print what would be applied'))
-    .option('--replace', 'with --apply: drop options in use that this command leaves out, such as a policy')
-    .option(
+      'with --metrics-secure: Secret with the certificate, as of cert-manager (default: self-signed)',
+      parse.secretName,
+    ),
+    flag('--omit-user-ids', 'leave UID, GID and fsGroup to the cluster, e.g. OpenShift (default: 65532)'),
+    flag('-o, --output <format>', 'helm: a chart with the given options as default values')
+      .choices(['yaml', 'json', 'helm'])
+      .default('yaml')
+      .conflicts('apply'),
+    flag('--output-dir <folder>', 'write to this folder (default: standard output)').conflicts('apply'),
+    flag('--apply', 'apply them to the cluster, and remove what an earlier installation had'),
+    new DryRunOption(', or leave out --apply to print what would be applied'),
+    flag('--replace', 'with --apply: drop options in use that this command leaves out, such as a policy'),
+    flag(
       '--accept-data-loss',
       'with --apply: apply CRDs even if stored objects lose fields, become invalid, or are of a version that goes',
+    ),
+    ...[policyOption('all but routes is allowed'), WATCH_NAMESPACE, ...kindOptions()],
+  ];
+  return new Command('install')
+    .summary("print or apply the operator's own manifests")
+    .description(
+      "The operator's own manifests: CRDs, the controller, and only the rights that its kinds need. They are printed, " +
+        'unless --apply is given.',
     )
-    .action(lazily(async () => (await import('./install.js')).runInstall));
-  const shared = [CONFIG, KINDS, policyOption('everything but routes'), WATCH_NAMESPACE];
-  return withOptions(command, ...shared, ...CLUSTER, ...kindOptions());
+    .addOption(flag('--print', 'print YAML; this is the default').conflicts('apply'))
+    .addOption(
+      flag(
+        '--argo-health',
+        "print Argo CD's health checks of the kinds instead, to patch argocd-cm",
+      ).conflicts(manifests.map((option) => option.attributeName())),
+    )
+    .with(...manifests, CONFIG, KINDS, ...CLUSTER)
+    .runs(async () => (await import('./install.js')).runInstall);
 }
 
 function uninstallCommand(): Command {
-  const command = new Command('uninstall')
-    .summary('remove what install has made')
+  return new Command('uninstall')
+    .summary('remove what install created')
     .description(
-      'Removes what "reconstruct install" has made, and nothing of others. CRDs, custom resources, and what was ' +
-        'made of them stay, unless they are purged.',
+      'Removes what "reconstruct install" created, and nothing of others. CRDs, custom resources and their objects ' +
+        'stay, unless they are purged.',
     )
-    .option('-n, --namespace <name>', 'where the operator was installed', namespace, DEFAULT_NAMESPACE)
-    .option('--purge', 'CRDs, custom resources and what was made of them go too; what is shared is released')
+    .option('-n, --namespace <name>', 'where the operator was installed', parse.namespace, DEFAULT_NAMESPACE)
+    .option('--purge', 'also delete CRDs, custom resources and their objects; shared objects are released')
     .addOption(new DryRunOption())
-    .option('-y, --yes', 'do not ask, as on a terminal; needed where there is none')
-    .action(lazily(async () => (await import('./install.js')).runUninstall));
-  return withOptions(command, CONFIG, ...CLUSTER);
+    .addOption(YES)
+    .with(CONFIG, ...CLUSTER)
+    .runs(async () => (await import('./install.js')).runUninstall);
 }
 
 function versionCommand(): Command {
-  const command = new Command('version')
+  return new Command('version')
     .description('print the version of this command, and of the API server')
-    .option('--client', 'only that of this command; no cluster is asked')
+    .option('--client', 'only that of this command, without a cluster')
     .addOption(outputFormat('text', 'json', 'yaml'))
-    .action(lazily(async () => (await import('./version.js')).runVersion));
-  return withOptions(command, ...CLUSTER);
+    .with(...CLUSTER)
+    .runs(async () => (await import('./version.js')).runVersion);
 }
 
 function completionCommand(): Command {
@@ -501,30 +400,24 @@ function completionCommand(): Command {
         'fish: reconstruct completion fish | source. Put the line into the start file of the shell to keep it.',
     )
     .addArgument(new Argument('<shell>', 'the shell that runs the script').choices(['bash', 'zsh', 'fish']))
-    .action(lazily(async () => (await import('./completion.js')).printScript));
+    .runs(async () => (await import('./completion.js')).printScript);
 }
 
 function completeCommand(): Command {
   return new Command('complete')
     .description('prints the words that may complete a command line')
     .argument('[word...]')
-    .action(lazily(async () => (await import('./completion.js')).printCompletions));
-}
-
-function lazily<A extends unknown[]>(
-  load: () => Promise<(...args: A) => Promise<void>>,
-): (...args: A) => Promise<void> {
-  return async (...args) => (await load())(...args);
+    .runs(async () => (await import('./completion.js')).printCompletions);
 }
 
 function outputFormat(...formats: readonly string[]): Option {
-  return new Option('-o, --output <format>', 'for people or for programs').choices(formats).default('text');
+  return flag('-o, --output <format>', 'for people or for programs').choices(formats).default('text');
 }
 
 function allNamespaces(description: string): Option {
-  return new Option('-A, --all-namespaces', description).conflicts('namespace');
+  return flag('-A, --all-namespaces', description).conflicts('namespace');
 }
 
 function selectorOption(those: string): Option {
-  return new Option('-l, --selector <selector>', `${those} with these labels, as in app=web,tier!=test`);
+  return flag('-l, --selector <selector>', `${those} with these labels, e.g. app=web,tier!=test`);
 }

@@ -3,23 +3,18 @@ import { Argument } from 'commander';
 import type { Command, Option } from 'commander';
 import type { Kind } from '../contract/kind.js';
 import type { ResourceType } from '../contract/resource.js';
+import type { ClusterOptions } from './options.js';
 import { print } from './output.js';
 
 /**
- * Each asks the command itself for the words that may follow: that of the project after `npx`, which would take longer. The
- * shell completes paths, for `:file` and `:folder`.
+ * Scripts of the shells. Each asks the command itself for the words that may follow; the shell completes paths, for `:file` and
+ * `:folder`.
  */
 const SCRIPTS = {
-  // Bash 3.2 of macOS suffices. Bash splits --flag=value into three words.
-  bash: (name: string, all: readonly string[]) => `_${name}() {
-  local IFS=$'\\n' cur="\${COMP_WORDS[COMP_CWORD]}" program="$1" at=1 word
-  if [[ $1 == npx ]]; then
-    [[ $COMP_CWORD -gt 1 && "\${COMP_WORDS[1]}" =~ ^(${all.join('|')})$ ]] || { COMPREPLY=($(compgen -f -- "$cur")); return; }
-    local folder=$PWD; at=2
-    while [[ -n $folder && ! -x $folder/node_modules/.bin/${name} ]]; do folder=\${folder%/*}; done
-    program=$folder/node_modules/.bin/${name}
-  fi
-  local found=($("$program" complete -- "\${COMP_WORDS[@]:at:COMP_CWORD+1-at}" 2>/dev/null | cut -f1))
+  // Bash splits --flag=value into three words. The version 3.2 of macOS is enough.
+  bash: (name: string, all: string) => `_${name}() {
+  local IFS=$'\n' cur="\${COMP_WORDS[COMP_CWORD]}" word
+  local found=($("$1" complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f1))
   [[ $cur == --* ]] || found=("\${found[@]#--*=}")
   [[ $cur == '=' ]] && cur=''
   COMPREPLY=()
@@ -31,43 +26,25 @@ const SCRIPTS = {
     esac
   done
 }
-complete -F _${name} ${all.join(' ')} npx
+complete -F _${name} ${all}
 `,
-  zsh: (name: string, all: readonly string[]) => `#compdef ${all.join(' ')} npx
+  zsh: (name: string, all: string) => `#compdef ${all}
 _${name}() {
-  local program=$words[1] at=2
-  if [[ $program == npx ]]; then
-    [[ $CURRENT -gt 2 && $words[2] == (${all.join('|')}) ]] || { _files; return }
-    local folder=$PWD; at=3
-    while [[ -n $folder && ! -x $folder/node_modules/.bin/${name} ]]; do folder=\${folder%/*}; done
-    program=$folder/node_modules/.bin/${name}
-  fi
-  local -a found=("\${(@f)$("$program" complete -- "\${(@)words[at,CURRENT]}" 2>/dev/null)}")
+  local -a found=("\${(@f)$("$words[1]" complete -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
   [[ $found[1] == :* && $words[CURRENT] == --*=* ]] && compset -P 1 '*='
   (( $found[(I):file] )) && _files
   (( $found[(I):folder] )) && _files -/
   found=("\${(@)found:#:*}")
   [[ -z $found[1] ]] || { found=("\${(@)found//:/\\:}"); found=("\${(@)found/$'\\t'/:}"); _describe ${name} found; }
 }
-if [[ $funcstack[1] == _${name} ]]; then _${name} "$@"; else compdef _${name} ${all.join(' ')} npx; fi
+if [[ $funcstack[1] == _${name} ]]; then _${name} "$@"; else compdef _${name} ${all}; fi
 `,
-  fish: (name: string, all: readonly string[]) => `function __${name}_complete
+  fish: (name: string, all: string) => `function __${name}_complete
   set -l words (commandline -opc)
-  set -l program $words[1]
-  set -e words[1]
-  if test "$program" = npx
-    contains -- "$words[1]" ${all.join(' ')}; or return
-    set -e words[1]
-    set -l folder $PWD
-    while test -n "$folder"; and not test -x "$folder/node_modules/.bin/${name}"
-      set folder (string replace -r '/[^/]*$' '' -- $folder)
-    end
-    set program "$folder/node_modules/.bin/${name}"
-  end
   set -l word (commandline -ct)
   set -l flag (string match -r -- '^--[^=]+=' "$word")
   set -l path (string replace -- "$flag" '' "$word")
-  for found in ($program complete -- $words "$word" 2>/dev/null)
+  for found in ($words[1] complete -- $words[2..] "$word" 2>/dev/null)
     switch "$found"
       case :file
         printf "$flag%s\\n" (__fish_complete_path "$path")
@@ -78,22 +55,21 @@ if [[ $funcstack[1] == _${name} ]]; then _${name} "$@"; else compdef _${name} ${
     end
   end
 end
-for command in ${all.join(' ')}
+for command in ${all}
   complete -c $command -f -a '(__${name}_complete)'
 end
-complete -c npx -n '__fish_seen_subcommand_from ${all.join(' ')}' -f -a '(__${name}_complete)'
 `,
 };
 
 /** `reconstruct completion`: prints a script for a shell. */
 export async function printScript(shell: keyof typeof SCRIPTS): Promise<void> {
-  await print(SCRIPTS[shell]('reconstruct', ['reconstruct', 'cdk8s-reconstruct']));
+  await print(SCRIPTS[shell]('reconstruct', 'reconstruct cdk8s-reconstruct'));
 }
 
-/** A user who waits longer types on. */
-const LONGEST_MILLISECONDS = 2_000;
+/** Longest time until there is an answer. */
+const MAX_MILLISECONDS = 2_000;
 
-/** `reconstruct complete`: prints the words that may complete a command line, and nothing where they can't be found out. */
+/** `reconstruct complete`: prints the words that may complete a command line; nothing where they can't be found out. */
 export async function printCompletions(
   words: readonly string[],
   _: object,
@@ -101,19 +77,45 @@ export async function printCompletions(
 ): Promise<void> {
   if (!parent) return;
   const found = completions(parent, words).catch((): string[] => []);
-  const lines = await Promise.race([found, delay(LONGEST_MILLISECONDS, [], { ref: false })]);
+  const lines = await Promise.race([found, delay(MAX_MILLISECONDS, [], { ref: false })]);
   await print(lines.map((line) => `${line}\n`).join(''));
-  // What is still asked for, such as a plugin that waits for a login, has no use any more.
+  // Requests that are still open, such as a plugin that waits for a login, are abandoned.
   process.exit(0);
 }
 
-/** The command, arguments and options that are typed so far. */
+/** Complete words of a command line. */
 interface CommandLine {
   readonly command: Command;
-  /** Arguments that are complete. */
   readonly args: readonly string[];
   /** Values of options, by attribute. */
   readonly options: Readonly<Record<string, string>>;
+  /** Option whose value follows. */
+  readonly open: Option | undefined;
+}
+
+const FLAG = /^(--[^=]+)=(.*)$/s;
+
+function optionOf({ options }: Command, name = ''): Option | undefined {
+  return options.find(({ long, short }) => name === long || name === short);
+}
+
+function readWords(program: Command, words: readonly string[]): CommandLine {
+  let command = program;
+  let open: Option | undefined;
+  const args: string[] = [];
+  const options: Record<string, string> = {};
+  for (const word of words) {
+    const [, flag = word, value] = FLAG.exec(word) ?? [];
+    const option = open ?? optionOf(command, flag);
+    const given = open ? word : option?.required || option?.optional ? value : '';
+    open = open || given !== undefined ? undefined : option;
+    if (option && given !== undefined) options[option.attributeName()] = given;
+    if (option || word.startsWith('-')) continue;
+    const next = args.length === 0 ? command.commands.find((each) => each.name() === word) : undefined;
+    if (next) command = next;
+    else args.push(word);
+  }
+  return { command, args, options, open };
 }
 
 /**
@@ -122,37 +124,17 @@ interface CommandLine {
  * @param words of the command line, without the program; `--flag=value` may be three
  */
 async function completions(program: Command, words: readonly string[]): Promise<string[]> {
-  const joined = words
-    .join('\n')
-    .replaceAll(/^(--[^\n=]+)\n=(?:\n|$)/gm, '$1=')
-    .split('\n');
+  const text = words.join('\n').replaceAll(/^(--[^\n=]+)\n=(?:\n|$)/gm, '$1=');
+  const joined = text.split('\n');
   const last = joined.pop() ?? '';
-  let command = program;
-  let open: Option | undefined;
-  const args: string[] = [];
-  const options: Record<string, string> = {};
-  const named = (name = ''): Option | undefined =>
-    command.options.find(({ long, short }) => name === long || name === short);
-  for (const word of joined) {
-    const [, flag, value] = FLAG.exec(word) ?? [];
-    const option = open ?? named(flag ?? word);
-    const takesValue = option?.required || option?.optional;
-    const set = open ? word : takesValue ? value : '';
-    if (option && set !== undefined) options[option.attributeName()] = set;
-    if (!option && !word.startsWith('-')) {
-      const next = args.length === 0 ? command.commands.find((each) => each.name() === word) : undefined;
-      if (next) command = next;
-      else args.push(word);
-    }
-    open = !open && takesValue && value === undefined ? option : undefined;
-  }
-  const line: CommandLine = { command, args, options };
-  if (open) return valuesOf(open, last, line);
-  const [, flag, value] = FLAG.exec(last) ?? [];
-  const given = named(flag);
+  const line = readWords(program, joined);
+  const { command } = line;
+  if (line.open) return valuesOf(line.open, last, line);
+  const [, flag = '', value] = FLAG.exec(last) ?? [];
+  const given = optionOf(command, flag);
   if (given && value !== undefined)
     return (await valuesOf(given, value, line)).map((each) =>
-      each.startsWith(':') ? each : `${flag ?? ''}=${each}`,
+      each.startsWith(':') ? each : `${flag}=${each}`,
     );
   const help = command.createHelp();
   const described = last.startsWith('-')
@@ -163,38 +145,31 @@ async function completions(program: Command, words: readonly string[]): Promise<
   return described.filter(([name = '']) => name.startsWith(last)).map((parts) => parts.join('\t'));
 }
 
-const FLAG = /^(--[^=]+)=(.*)$/s;
-
 /** @param word the beginning of the value */
 async function valuesOf(of: Option | Argument, word: string, line: CommandLine): Promise<string[]> {
   if (of.argChoices) return of.argChoices.filter((choice) => choice.startsWith(word));
-  const name =
-    of instanceof Argument ? of.name() : (/[<[]([^<>[\]]+?)(?:\.\.\.)?[>\]]/.exec(of.flags)?.[1] ?? '');
-  const paths = /^(?:file|source)s?$/.test(name) ? [':file'] : [];
-  const folders = /^(?:dir|directory|folder)$/.test(name) ? [':folder'] : [];
-  return [...(await namesFor(of, word, line)), ...paths, ...folders];
+  const name = of instanceof Argument ? of.name() : (/[<[](\w+)/.exec(of.flags)?.[1] ?? '');
+  const names = of instanceof Argument ? await targets(word, line) : await namesFor(of, word, line);
+  if (/^(?:file|source)$/.test(name)) return [...names, ':file'];
+  return /^(?:dir|folder)$/.test(name) ? [...names, ':folder'] : names;
 }
 
 /** Returns names of the configuration, the kubeconfig or the cluster. */
-async function namesFor(of: Option | Argument, word: string, line: CommandLine): Promise<string[]> {
-  if (of instanceof Argument)
-    return line.command.options.some(({ long }) => long === '--selector') ? targets(word, line) : [];
-  const attribute = of.attributeName();
-  // Of a list, the last one.
-  const before =
-    of.flags.includes(',') || /s>$/.test(of.flags) ? word.slice(0, word.lastIndexOf(',') + 1) : '';
-  const starting = (names: readonly string[]): string[] =>
-    names.map((name) => before + name).filter((name) => name.startsWith(word));
-  if (attribute === 'context')
-    return starting((await import('../client/kubeconfig.js')).contextsOf(line.options));
-  if (attribute === 'kinds') return starting((await kindsOf(line)).map(({ name }) => name));
-  return /namespaces?$/i.test(attribute)
-    ? starting(await listed((await import('../install/objects.js')).namespaceType, line))
-    : [];
+async function namesFor(option: Option, word: string, line: CommandLine): Promise<string[]> {
+  const attribute = option.attributeName();
+  let names: readonly string[] = [];
+  if (attribute === 'context') names = (await import('../client/kubeconfig.js')).contextsOf(line.options);
+  else if (attribute === 'kinds') names = (await kindsOf(line)).map((kind) => kind.name);
+  else if (/namespaces?$/i.test(attribute))
+    names = await listed((await import('../install/objects.js')).namespaceType, line);
+  // Of a list, the last one is completed.
+  const before = /s>$/.test(option.flags) ? word.slice(0, word.lastIndexOf(',') + 1) : '';
+  return names.map((name) => before + name).filter((name) => name.startsWith(word));
 }
 
-/** Kinds, and after a kind the names of its custom resources. */
+/** Kinds, and after a kind the names of its custom resources, for commands that take them. */
 async function targets(word: string, line: CommandLine): Promise<string[]> {
+  if (!optionOf(line.command, '--selector')) return [];
   const { namesKind, targetsOf } = await import('./targets.js');
   const all = await kindsOf(line);
   const [first = word] = line.args;
@@ -218,19 +193,17 @@ async function kindsOf({ options }: CommandLine): Promise<Kind[]> {
 }
 
 /** Returns the names of live objects; of all namespaces, each once. */
-async function listed(type: ResourceType, line: CommandLine): Promise<string[]> {
+async function listed(type: ResourceType, { options }: CommandLine): Promise<string[]> {
   const [{ withCluster }, { Api }] = await Promise.all([import('./cluster.js'), import('../client/api.js')]);
-  const { namespace, allNamespaces, kubeconfig, context, as } = line.options;
-  const options = {
-    ...(kubeconfig !== undefined && { kubeconfig }),
-    ...(context !== undefined && { context }),
-    ...(as !== undefined && { as }),
-  };
+  const { namespace, allNamespaces, kubeconfig, context, as } = options;
   let names: string[] = [];
-  await withCluster(options, async (_, { transport, namespace: own }) => {
-    const where = type.namespaced && allNamespaces === undefined ? (namespace ?? own) : undefined;
-    const scope = { type, metadataOnly: true, ...(where !== undefined && { namespace: where }) };
-    names = (await new Api(transport).listAll(scope)).map(({ metadata }) => metadata.name);
-  });
+  await withCluster(
+    { kubeconfig, context, as } as ClusterOptions,
+    async (_, { transport, namespace: own }) => {
+      const where = type.namespaced && allNamespaces === undefined ? (namespace ?? own) : undefined;
+      const scope = { type, metadataOnly: true, ...(where !== undefined && { namespace: where }) };
+      names = (await new Api(transport).listAll(scope)).map(({ metadata }) => metadata.name);
+    },
+  );
   return [...new Set(names)];
 }

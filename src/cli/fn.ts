@@ -9,7 +9,7 @@ import { readStdin, remarkLine } from '../validate/document.js';
 import { showValue } from '../validate/problem.js';
 import { parseResourceList, renderList } from './synth/resource-list.js';
 import type { ResourceList } from './synth/resource-list.js';
-import { kindFlagValues, withFnOptions } from './options.js';
+import { fnOptions, kindFlagValues } from './options.js';
 import type { SharedOptions } from './options.js';
 import { loadKinds } from './config.js';
 import { CliError } from './exit.js';
@@ -68,7 +68,8 @@ function readOptions(
   { data }: AnyObject,
   flags: SharedOptions,
 ): { readonly given: object; readonly policy?: string } {
-  const command = withFnOptions(new Command());
+  const command = new Command();
+  for (const option of fnOptions()) command.addOption(option);
   const names = command.options.flatMap(({ long }) => (long ? [long.slice(2)] : []));
   const known = ['policy', ...names.filter((name) => !NOT_HERE.includes(name))];
   let policy: string | undefined;

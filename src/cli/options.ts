@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
-import type { Command as Commander } from 'commander';
 import { messageOf } from '../contract/error.js';
 import { parseLabelSelector } from '../author/label-selector.js';
 import type { FlagValues, KindFlag } from '../contract/kind.js';
@@ -33,50 +32,54 @@ export interface SharedOptions extends ClusterOptions {
   readonly operatorNamespace?: string;
 }
 
-export const CONFIG = new Option(
-  '--config <file>',
-  `kinds of your own (default: ${CONFIG_FILE}, if it exists)`,
-);
-export const KINDS = new Option(
-  '--kinds <names>',
-  'only these kinds, e.g. appservice (default: all but those on request)',
-).argParser(list);
-export const WATCH_NAMESPACE = new Option(
-  '--watch-namespace <namespaces>',
-  'only these; Roles in them suffice then (default: all)',
-).argParser((value, previous: readonly string[] | undefined) => list(value, previous).map(namespace));
-export const CLUSTER: readonly Option[] = [
-  new Option('--kubeconfig <file>', 'default: $KUBECONFIG, ~/.kube/config, the cluster it runs in'),
-  new Option('--context <name>', 'context of the kubeconfig (default: its current one)'),
-  new Option('--as <user>', 'the user to impersonate'),
-  new Option('--as-group <group>', 'a group of that user; may be given several times').argParser(several),
-  new Option('--request-timeout <duration>', 'how long each answer may take (default: 45s)').argParser(
-    milliseconds,
-  ),
-  new Option('-v, --verbose', 'print each request to standard error, without credentials and bodies'),
-].map((option) => option.helpGroup('Options of the cluster:'));
-
-export function policyOption(usual = 'everything'): Option {
-  return new Option('--policy <file>', `what an admin allows (default: ${usual})`);
+/** Returns an option. @param parse reads its value; takes what it returned for an earlier one on the command line */
+export function flag<T>(
+  flags: string,
+  description: string,
+  parse?: (value: string, previous: T | undefined) => T,
+  initial?: T,
+): Option {
+  const option = new Option(flags, description).default(initial);
+  return parse ? option.argParser<T | undefined>(parse) : option;
 }
 
-export function namespaceOption(usual = ''): Option {
-  const description = `the namespace of custom resources that name none${usual}`;
-  return new Option('-n, --namespace <name>', description).argParser(namespace);
+export const CONFIG = flag('--config <file>', `kinds of your own (default: ${CONFIG_FILE}, if it exists)`);
+export const KINDS = flag(
+  '--kinds <names>',
+  'only these kinds, e.g. appservice (default: all but those on request)',
+  list,
+);
+export const WATCH_NAMESPACE = flag(
+  '--watch-namespace <namespaces>',
+  'only these, for which Roles are enough (default: all)',
+  (value, previous?: readonly string[]) => list(value, previous).map(namespace),
+);
+export const CLUSTER: readonly Option[] = [
+  flag('--kubeconfig <file>', 'default: $KUBECONFIG, ~/.kube/config, the cluster it runs in'),
+  flag('--context <name>', 'context of the kubeconfig (default: its current one)'),
+  flag('--as <user>', 'the user to impersonate'),
+  flag('--as-group <group>', 'a group of that user; may be given several times', several),
+  flag('--request-timeout <duration>', 'how long each response may take (default: 45s)', duration),
+  flag('-v, --verbose', 'print each request to standard error, without credentials and bodies'),
+].map((option) => option.helpGroup('Options of the cluster:'));
+
+export function policyOption(usual = 'everything is allowed'): Option {
+  return flag('--policy <file>', `file with the administrator's policy (default: ${usual})`);
+}
+
+/** @param usual its default */
+export function namespaceOption(usual?: string): Option {
+  const suffix = usual === undefined ? '' : ` (default: ${usual})`;
+  return flag('-n, --namespace <name>', `namespace of custom resources that name none${suffix}`, namespace);
 }
 
 export function operatorOption(description: string): Option {
-  return new Option('--operator-namespace <name>', description).argParser(namespace);
+  return flag('--operator-namespace <name>', description, namespace);
 }
 
-export function withOptions<C extends Commander>(command: C, ...options: readonly Option[]): C {
-  for (const option of options) command.addOption(option);
-  return command;
-}
-
-/** Adds the options of `fn`, which may come from the ConfigMap of a list, too. */
-export function withFnOptions<C extends Commander>(command: C): C {
-  return withOptions(command, namespaceOption(), CONFIG, KINDS, policyOption(), ...kindOptions());
+/** Returns the options of `fn`, which may come from the ConfigMap of a list, too. */
+export function fnOptions(): Option[] {
+  return [namespaceOption(), CONFIG, KINDS, policyOption(), ...kindOptions()];
 }
 
 /** Returns the options of the built-in kinds. The help of a project that leaves these kinds out doesn't show them. */
@@ -110,19 +113,14 @@ function optionOf({ name, value, description, list: isList, check }: KindFlag): 
     if (why !== undefined) throw new InvalidArgumentError(why);
     return text;
   };
-  const option = new Option(`${name} <${value}>`, description);
+  const flags = `${name} <${value}>`;
   return isList
-    ? option.argParser((text, previous: readonly string[] | undefined) => list(text, previous).map(checked))
-    : option.argParser(checked);
+    ? flag(flags, description, (text, previous?: readonly string[]) => list(text, previous).map(checked))
+    : flag(flags, description, checked);
 }
 
 export function several(value: string, previous: readonly string[] = []): string[] {
   return [...previous, value];
-}
-
-export function boolean(value: string): boolean {
-  if (value !== 'true' && value !== 'false') throw new InvalidArgumentError('Write true or false.');
-  return value === 'true';
 }
 
 /** Splits `a,b`; used for options that may also be given several times. */
@@ -132,7 +130,53 @@ export function list(value: string, previous: readonly string[] = []): string[] 
   return [...previous, ...items];
 }
 
-export function labelSelector(value: string): string {
+/** @throws InvalidArgumentError, which commander reports with the option */
+function matching(value: string, pattern: RegExp, remedy: string): string {
+  if (!pattern.test(value)) throw new InvalidArgumentError(remedy);
+  return value;
+}
+
+export function boolean(value: string): boolean {
+  return matching(value, /^(true|false)$/, 'Write true or false.') === 'true';
+}
+
+export function namespace(value: string): string {
+  return matching(value, /^(?=.{1,63}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, `${value} can't name a namespace.`);
+}
+
+export function secretName(value: string): string {
+  return matching(value, /^(?=.{1,253}$)[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/, `${value} can't name a Secret.`);
+}
+
+export function integer(value: string): number {
+  return Number(matching(value, /^[1-9]\d{0,5}$/, 'Write a whole number, 1 or more.'));
+}
+
+export function count(value: string): number {
+  return Number(matching(value, /^\d{1,6}$/, 'Write a whole number, 0 or more.'));
+}
+
+export function url(value: string): string {
+  return matching(
+    value.replace(/(?<!\/)\/+$/, ''),
+    /^https?:\/\/[^\s/]/,
+    `${value} is no URL: write one that begins with https://.`,
+  );
+}
+
+const UNIT_MILLISECONDS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
+/** Reads a duration as Go writes it, e.g. `5m` or `1m30s`. */
+export function duration(value: string): number {
+  const terms = [...value.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/gy)];
+  const parts = terms.map(([, number, unit = '']) => Number(number) * (UNIT_MILLISECONDS[unit] ?? 0));
+  const sum = parts.reduce((a, b) => a + b, 0);
+  if (sum < 1 || terms.map(([term]) => term).join('') !== value)
+    throw new InvalidArgumentError('Write a duration such as 90s, 5m or 1h.');
+  return Math.round(sum);
+}
+
+export function selector(value: string): string {
   try {
     parseLabelSelector(value);
   } catch (error) {
@@ -141,56 +185,17 @@ export function labelSelector(value: string): string {
   return value;
 }
 
-export function namespace(value: string): string {
-  if (value.length > 63 || !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(value))
-    throw new InvalidArgumentError(`${value} can't name a namespace.`);
-  return value;
-}
-
-export function secretName(value: string): string {
-  if (value.length > 253 || !/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(value))
-    throw new InvalidArgumentError(`${value} can't name a Secret.`);
-  return value;
-}
-
-export function positiveInteger(value: string): number {
-  if (!/^[1-9]\d{0,5}$/.test(value)) throw new InvalidArgumentError('Write a whole number, 1 or more.');
-  return Number(value);
-}
-
-export function count(value: string): number {
-  if (!/^\d{1,6}$/.test(value)) throw new InvalidArgumentError('Write a whole number, 0 or more.');
-  return Number(value);
-}
-
-const UNIT_MILLISECONDS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
-
-/** Reads a duration as Go writes it, e.g. `5m` or `1m30s`. */
-export function milliseconds(value: string): number {
-  const terms = [...value.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/gy)];
-  const sum = terms.reduce(
-    (all, [, number, unit = '']) => all + Number(number) * (UNIT_MILLISECONDS[unit] ?? 0),
-    0,
-  );
-  if (sum < 1 || terms.map(([term]) => term).join('') !== value)
-    throw new InvalidArgumentError('Write a duration such as 90s, 5m or 1h.');
-  return Math.round(sum);
-}
+/** Host or port, repository in lower case, and a tag, a digest or both. */
+const IMAGE =
+  /^(?:[A-Za-z0-9][-\w]*[.:][\w\-.:]*\/)?[a-z0-9][a-z0-9._/-]*(?::\w[\w.-]{0,127}(?:@sha256:[0-9a-f]{64})?|@sha256:[0-9a-f]{64})$/;
 
 export function image(value: string): string {
-  const reference = /^[a-z0-9][\w.-]*(:\d+)?(\/[\w.-]+)*(:[\w][\w.-]{0,127})?(@sha256:[0-9a-f]{64})?$/i;
-  if (!reference.test(value)) throw new InvalidArgumentError(`${value} can't name an image.`);
-  const [first = ''] = value.split('/', 1);
-  const start = value.includes('/') && (first === 'localhost' || /[.:]/.test(first)) ? first.length : 0;
-  const path = value.slice(start).replace(/^[^:@]+/, (text) => text.toLowerCase());
-  const lower = value.slice(0, start) + path;
-  if (lower !== value)
-    throw new InvalidArgumentError(`${value}: a repository has no capital letters; write ${lower}.`);
-  if (!/(:[\w][\w.-]*|@sha256:[0-9a-f]{64})$/.test(value.slice(value.lastIndexOf('/') + 1)))
-    throw new InvalidArgumentError(
-      `${value} may be another image tomorrow: add a tag or a digest, as in ${value}:${packageVersion()}.`,
-    );
-  return value;
+  const example = `registry.example.com/reconstruct:${packageVersion()}`;
+  return matching(
+    value,
+    IMAGE,
+    `${value}: write a repository in lower case, with a tag or a digest, as in ${example}.`,
+  );
 }
 
 export function monitoringParts(value: string): MonitoringPart[] {
@@ -205,18 +210,13 @@ const NAME = '[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?';
 const LABEL = new RegExp(`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?${NAME}=(${NAME})?$`);
 
 export function labels(value: string): Record<string, string> {
-  const wanted = list(value).map((label) => {
-    if (!LABEL.test(label)) throw new InvalidArgumentError(`${label} is no label: write name=value.`);
-    const [name = '', text = ''] = label.split('=');
+  const pairs = list(value).map((label) => {
+    const [name = '', text = ''] = matching(label, LABEL, `${label} is no label: write name=value.`).split(
+      '=',
+    );
     if (INSTALLATION_LABELS.includes(name))
       throw new InvalidArgumentError(`${name} is set by the installation itself: leave it out.`);
     return [name, text] as const;
   });
-  return Object.fromEntries(wanted);
-}
-
-export function url(value: string): string {
-  if (!URL.canParse(value) || !/^https?:/.test(value))
-    throw new InvalidArgumentError(`${value} is no URL: write one that begins with https://.`);
-  return value.replace(/(?<!\/)\/+$/, '');
+  return Object.fromEntries(pairs);
 }

@@ -108,10 +108,7 @@ describe('switches and names as other programs have them', () => {
     [['run', '--watch-namespace-selector', 'a', '--watch-namespace', 'shop'], /cannot be used with/],
     [['run', '--drift', 'off'], /Allowed choices are correct, warn, ignore/],
     [['status', '-o', 'xml'], /Allowed choices are text, wide, json, yaml, name/],
-    [
-      ['install', '--image', 'Team/web:1'],
-      /Team\/web:1: a repository has no capital letters; write team\/web:1/,
-    ],
+    [['install', '--image', 'Team/web:1'], /Team\/web:1: write a repository in lower case/],
   ])('%j is refused', ([name = '', ...args], message) => {
     expect(() => parsed(name, ...args)).toThrow(message);
   });

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
@@ -145,9 +145,6 @@ const typed: readonly (readonly [string, readonly string[]])[] = [
   ['reconstruct run --config=gar→', ['run', '--config=garden.yaml']],
   ['reconstruct diff gar→', ['diff', 'garden.yaml']],
   ['reconstruct status jobw→old', ['status', 'jobwatcher', 'old']],
-  ['npx reconstruct compl→', ['reconstruct', 'completion']],
-  ['npx cdk8s-reconstruct run --log-l→deb→', ['cdk8s-reconstruct', 'run', '--log-level', 'debug']],
-  ['npx gar→', ['garden.yaml']],
 ];
 
 let folder: string;
@@ -161,9 +158,6 @@ beforeAll(() => {
 if [ "$1" = complete ]; then exec '${process.execPath}' '${command}' "$@"; fi
 printf '<%s>' "$@"; echo\n`;
   writeFileSync(join(folder, 'bin/reconstruct'), program, { mode: 0o755 });
-  writeFileSync(join(folder, 'bin/npx'), `#!/bin/sh\nprintf '<%s>' "$@"; echo\n`, { mode: 0o755 });
-  mkdirSync(join(folder, 'node_modules/.bin'), { recursive: true });
-  symlinkSync(join(folder, 'bin/reconstruct'), join(folder, 'node_modules/.bin/reconstruct'));
   writeFileSync(join(folder, 'rc'), `PS1=''\n${print('completion', 'bash')}`);
 });
 afterAll(() => {

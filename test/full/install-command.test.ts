@@ -104,9 +104,9 @@ test('a policy is checked, and installed', () => {
 });
 
 test.each([
-  [['--image', 'reconstruct'], /image tomorrow: add a tag or a digest, as in reconstruct:\d/],
-  [['--image', 'localhost:5000/reconstruct'], /add a tag or a digest/],
-  [['--image', 'a b:1'], /can't name an image/],
+  [['--image', 'reconstruct'], /with a tag or a digest, as in .*reconstruct:\d/],
+  [['--image', 'localhost:5000/reconstruct'], /with a tag or a digest/],
+  [['--image', 'a b:1'], /write a repository in lower case/],
   [['--namespace', 'Ops'], /can't name a namespace/],
   [['--replicas', '0'], /whole number, 1 or more/],
   [['--kinds', 'nothing'], /there is no kind nothing/],
