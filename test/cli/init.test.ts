@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -43,7 +42,7 @@ describe('names', () => {
   test.each<[project: string, group: string | undefined, kind: string | undefined, message: string]>([
     ['Guest_Book', undefined, undefined, 'as in guest-book'],
     ['a'.repeat(64), undefined, undefined, 'at most 63'],
-    ['../shop', undefined, undefined, 'a project or kind is named'],
+    ['../shop', undefined, undefined, 'write at most 63 lower-case letters'],
     ['shop', 'example', undefined, '--group: "example" can\'t be used: a group is a domain in lower case'],
     ['shop', 'web.k8s.io', undefined, 'it is reserved for Kubernetes'],
     ['shop', undefined, 'Guest-Book', 'as in GuestBook'],
@@ -93,7 +92,6 @@ describe('a kind that is added to a configuration', () => {
 
 describe('the dependency', () => {
   const CONTENT = 'packed';
-  const integrity = `sha512-${createHash('sha512').update(CONTENT).digest('base64')}`;
   const tarball = { path: 'vendor/cdk8s-reconstruct-0.1.0.tgz', content: Buffer.from(CONTENT) };
 
   /** A package below `project/node_modules`, with what npm has recorded of it. */
@@ -112,7 +110,7 @@ describe('the dependency', () => {
 
   test('is the packed file that it was installed from, or that is given', () => {
     const expected = { name: 'cdk8s-reconstruct', spec: 'file:vendor/cdk8s-reconstruct-0.1.0.tgz', tarball };
-    const folder = installed({ version: '0.1.0', resolved: file, integrity });
+    const folder = installed({ version: '0.1.0', resolved: file });
     expect(ownDependency(undefined, folder)).toEqual(expected);
     const given = join(folder, '../../../cdk8s-reconstruct-0.1.0.tgz');
     for (const path of [given, `file:${given}`])
@@ -126,7 +124,6 @@ describe('the dependency', () => {
 
   test.each([
     ['0.3.0', scoped, '0.3.0'],
-    [`${scoped}@^0.3.0`, scoped, '^0.3.0'],
     ['next', scoped, 'next'],
     ['npm:@example/reconstruct@1.0.0', 'cdk8s-reconstruct', 'npm:@example/reconstruct@1.0.0'],
     [SOURCE, 'cdk8s-reconstruct', SOURCE],
@@ -135,8 +132,7 @@ describe('the dependency', () => {
   });
 
   test.each<[given: string | undefined, record: object | undefined, message: string]>([
-    [undefined, { resolved: file, integrity: 'sha512-AA==' }, 'has changed since'],
-    [undefined, { resolved: 'file:../gone.tgz', integrity }, 'is gone; give it with --package FILE'],
+    [undefined, { resolved: 'file:../gone.tgz' }, 'is gone; give it with --package FILE'],
     [undefined, undefined, "npm hasn't recorded where"],
     ['npm:other@1.0.0', undefined, 'npm:other@1.0.0 is no packed file'],
     ['gone.tgz', undefined, 'gone.tgz is no packed file'],

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -23,7 +22,7 @@ export interface Names {
   readonly file: string;
 }
 
-/** Identifiers in the modules of the construct and the kind that a class can't be named after, and what files are. */
+/** Identifiers in the template's modules, which a kind and its class can't be named after. */
 const TAKEN = [
   ...['ApiObject', 'Construct', 'Crd', 'JSON', 'Kind', 'KubernetesManifest', 'Object', 'Partial', 'PodSpec'],
   ...['PodTemplate', 'PropsOf'],
@@ -34,22 +33,27 @@ const TAKEN = [
  * @throws CliError with exit code 2 for a name that can't be used
  */
 export function readNames(project: string, group = DEFAULT_GROUP, kind = pascalCase(project)): Names {
-  const check = (isUsable: boolean, option: string, value: string, remedy: string): void => {
-    refuseUnless(isUsable, option, `${JSON.stringify(value)} can't be used: ${remedy}`);
-  };
-  const label =
-    'a project or kind is named in at most 63 lower-case letters, digits and "-", with a letter first, as in guest-book';
-  check(isLabel(project), 'NAME', project, label);
-  const reserved = 'it is reserved for Kubernetes; give a domain of yours';
-  check(!isKubernetesGroup(group), '--group', group, reserved);
-  const domain = 'a group is a domain in lower case, at best one of yours, as in web.example.com';
-  check(isGroup(group), '--group', group, domain);
   const isYaml = /^(y|n|yes|no|on|off|true|false|null)$/i.test(kind);
-  check(!isYaml, '--kind', kind, 'YAML reads it as true, false or null; choose another');
-  const pascal =
-    'a kind is written in PascalCase, in the singular, with at most 63 letters and digits, as in GuestBook';
-  check(isKind(kind), '--kind', kind, pascal);
-  check(!TAKEN.includes(kind), '--kind', kind, 'the project already uses that name; choose another');
+  const checks: readonly (readonly [isUsable: boolean, option: string, value: string, remedy: string])[] = [
+    [
+      isLabel(project),
+      'NAME',
+      project,
+      'write at most 63 lower-case letters, digits and "-", as in guest-book',
+    ],
+    [!isKubernetesGroup(group), '--group', group, 'it is reserved for Kubernetes; give a domain of yours'],
+    [isGroup(group), '--group', group, 'a group is a domain in lower case, as in web.example.com'],
+    [!isYaml, '--kind', kind, 'YAML reads it as true, false or null; choose another'],
+    [
+      isKind(kind),
+      '--kind',
+      kind,
+      'write PascalCase, singular, at most 63 letters and digits, as in GuestBook',
+    ],
+    [!TAKEN.includes(kind), '--kind', kind, 'the project already uses that name; choose another'],
+  ];
+  for (const [isUsable, option, value, remedy] of checks)
+    refuseUnless(isUsable, option, `${JSON.stringify(value)} can't be used: ${remedy}`);
   const file = kind.replace(/([a-z0-9])([A-Z])/g, '$1-$2').replace(/([A-Z])([A-Z][a-z])/g, '$1-$2');
   return { project, group, kind, file: file.toLowerCase() };
 }
@@ -71,6 +75,7 @@ export const DEFAULT_CHILDREN: readonly string[] = ['Deployment', 'Service'];
 export const SERVERS = ['Deployment', 'StatefulSet', 'DaemonSet'];
 export const TASKS = ['Job', 'CronJob'];
 
+/** Kinds of which a child needs at least one, since it is about that. */
 const NEEDED: Readonly<Record<string, readonly string[]>> = {
   Service: SERVERS,
   Ingress: ['Service'],
@@ -79,7 +84,7 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
   NetworkPolicy: [...SERVERS, ...TASKS],
 };
 
-/** They have several pods, which may be on several nodes; a StatefulSet claims a volume for each by itself. */
+/** Kinds with several pods, which may be on several nodes. A StatefulSet claims a volume for each by itself. */
 const NOT_WITH_CLAIM = ['StatefulSet', 'DaemonSet', 'HorizontalPodAutoscaler', 'PodDisruptionBudget'];
 
 /**
@@ -97,16 +102,15 @@ export function readChildren(names: readonly string[]): string[] {
   const servers = among(SERVERS);
   const both = servers.join(' and ');
   check(servers.length <= 1, `${both} each run spec.image for good; give one, and add the other by hand`);
-  for (const [child, targets] of Object.entries(NEEDED))
-    check(
-      !wanted.has(child) || among(targets).length > 0,
-      `${child} is about another object; add ${targets.join(' or ')}`,
-    );
-  const clashing = among(NOT_WITH_CLAIM);
-  const others = clashing.length > 0 ? clashing : among([...SERVERS, ...TASKS]).slice(1);
+  for (const child of among(Object.keys(NEEDED))) {
+    const targets = NEEDED[child] ?? [];
+    check(among(targets).length > 0, `${child} is about another object; add ${targets.join(' or ')}`);
+  }
+  const others = [...among(NOT_WITH_CLAIM), ...among([...SERVERS, ...TASKS]).slice(1)].join(', ');
+  const isMountable = !wanted.has('PersistentVolumeClaim') || others === '';
   check(
-    !wanted.has('PersistentVolumeClaim') || others.length === 0,
-    `a PersistentVolumeClaim is mounted by one pod, on one node; leave it out, or ${others.join(', ')}`,
+    isMountable,
+    `a PersistentVolumeClaim is mounted by one pod, on one node; leave it out, or ${others}`,
   );
   return among(CHILDREN);
 }
@@ -114,12 +118,11 @@ export function readChildren(names: readonly string[]): string[] {
 function childNamed(name: string): string {
   const found = CHILDREN.find((child) => child.toLowerCase() === name.toLowerCase());
   if (found !== undefined) return found;
-  const meant = suggest(name, CHILDREN) ?? suggest(name.replace(/s$/i, ''), CHILDREN);
+  const meant = suggest(name, CHILDREN);
   throw new CliError(
     `--children: there is no ${name} in the template${meant === undefined ? '' : `; did you mean ${meant}?`}; it has ` +
-      `${CHILDREN.join(', ')}. Add any other kind in the namespace by hand, to the construct and to children in kind.ts. ` +
-      'Kinds of the whole cluster, Roles and Secrets are better created by an admin: they would need rights or values ' +
-      'that users of the kind lack',
+      `${CHILDREN.join(', ')}. Add other kinds by hand, to the construct and to children in kind.ts; kinds of the whole ` +
+      'cluster, Roles and Secrets are better created by an admin, since they take rights that users of the kind lack',
     2,
   );
 }
@@ -151,8 +154,7 @@ export function ownName(folder = ownFolder): string {
  * @throws CliError with exit code 2 where the source isn't known, or others could not install it
  */
 export function ownDependency(given?: string, folder = ownFolder): Dependency {
-  const name = ownName(folder);
-  return { name, ...(given === undefined ? recordedSource(folder) : givenSource(name, given)) };
+  return { name: ownName(folder), ...(given === undefined ? recordedSource(folder) : givenSource(given)) };
 }
 
 /** Returns the source that npm recorded when it installed the package. */
@@ -161,11 +163,10 @@ function recordedSource(folder: string): Source {
   const modules = basename(parent).startsWith('@') ? dirname(parent) : parent;
   const record = join(modules, '.package-lock.json');
   const { packages = {} } = (existsSync(record) ? JSON.parse(readFileSync(record, 'utf8')) : {}) as {
-    packages?: Record<string, { version?: string; resolved?: string; integrity?: string }>;
+    packages?: Record<string, { version?: string; resolved?: string }>;
   };
-  const { version, resolved, integrity } = packages[relative(dirname(modules), resolve(folder))] ?? {};
-  if (resolved?.startsWith('file:'))
-    return packed(resolve(dirname(modules), resolved.slice('file:'.length)), integrity);
+  const { version, resolved } = packages[relative(dirname(modules), resolve(folder))] ?? {};
+  if (resolved?.startsWith('file:')) return packed(resolve(dirname(modules), resolved.slice('file:'.length)));
   if (resolved?.startsWith('git')) return { spec: resolved };
   if (resolved !== undefined && version !== undefined) return { spec: version };
   throw new CliError(
@@ -175,32 +176,20 @@ function recordedSource(folder: string): Source {
   );
 }
 
-function givenSource(name: string, given: string): Source {
-  const path = given.replace(/^file:/, '');
-  const isFolder = existsSync(path) && statSync(path).isDirectory();
-  if (existsSync(path) && !isFolder) return packed(resolve(path));
-  if (/^(npm:@|https?:|git[+:@])/.test(given)) return { spec: given };
-  const spec = given.startsWith(`${name}@`) ? given.slice(name.length + 1) : given;
-  const isVersion = !isFolder && /^[\w.^~>=<-]+$/.test(spec) && !/\.t(ar\.)?gz$/.test(spec);
+function givenSource(given: string): Source {
+  const file = statSync(given.replace(/^file:/, ''), { throwIfNoEntry: false });
+  if (file?.isFile()) return packed(resolve(given.replace(/^file:/, '')));
+  const isVersion = !file && /^[\w.^~>=<-]+$/.test(given) && !/\.t(ar\.)?gz$/.test(given);
   const why =
     `${given} is no packed file: pack the package with "npm pack" in its folder, and write --package FILE.tgz; ` +
     'or a version, as in --package 0.1.0';
-  refuseUnless(isVersion, '--package', why);
-  return { spec };
+  refuseUnless(isVersion || /^(npm:@|https?:|git[+:@])/.test(given), '--package', why);
+  return { spec: given };
 }
 
-/** @param integrity that the file must have */
-function packed(file: string, integrity?: string): Source {
+function packed(file: string): Source {
   const gone = 'the file from which this package was installed is gone; give it with --package FILE';
   refuseUnless(existsSync(file), file, gone);
-  const content = readFileSync(file);
-  const actual = `sha512-${createHash('sha512').update(content).digest('base64')}`;
-  const isSame = !integrity?.startsWith('sha512-') || integrity === actual;
-  refuseUnless(
-    isSame,
-    file,
-    `it has changed since ${ownFolder} was installed from it; give it with --package FILE`,
-  );
   const path = `vendor/${basename(file)}`;
-  return { spec: `file:${path}`, tarball: { path, content } };
+  return { spec: `file:${path}`, tarball: { path, content: readFileSync(file) } };
 }

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -55,22 +56,14 @@ export async function runInit(name: string, options: InitOptions): Promise<void>
   const earlier = requireFree(name);
   const dependency = ownDependency(options.package);
   const files = projectFiles(names, children, dependency, earlier);
-  await untilInterrupted(async (signal) => {
-    const paths = await write(target, files, (folder) =>
-      recordSnapshot(folder, names, dependency.name, signal),
-    );
-    const lines = [
-      `${names.kind} of ${names.group}/v1, which creates ${children.join(', ')}:`,
-      ...paths.map((path) => `  ${isHere ? path : `${name}/${path}`}`),
-      ...(names.group === DEFAULT_GROUP ? [PLACEHOLDER] : []),
-      'Next:',
-      ...(isHere ? [] : [`  cd ${name}`]),
-      '  npm install',
-      '  npm test     # the first time, the programs of a control plane are fetched',
-      '  npm run dev  # runs the operator with the sample, and reloads what you save',
-    ];
-    await print(`${lines.join('\n')}\n`);
-  });
+  await create(names, children, { target, files, library: dependency.name }, isHere ? '' : `${name}/`, [
+    ...(names.group === DEFAULT_GROUP ? [PLACEHOLDER] : []),
+    'Next:',
+    ...(isHere ? [] : [`  cd ${name}`]),
+    '  npm install',
+    '  npm test     # the first time, the programs of a control plane are fetched',
+    '  npm run dev  # runs the operator with the sample, and reloads what you save',
+  ]);
 }
 
 /** @throws CliError with exit code 2 where it can't be added; then nothing was written */
@@ -95,19 +88,26 @@ async function addKind(name: string, options: InitOptions): Promise<void> {
   refuseUnless(taken === '', taken, 'in the way, and nothing is overwritten; give another name, or move it');
   const config = withKind(readFileSync(CONFIG_FILE, 'utf8'), names);
   if (config.text !== undefined) files.set(CONFIG_FILE, config.text);
+  await create(names, children, { target: '.', files, library: ownName() }, '', [
+    ...(config.text === undefined
+      ? [`Add it to ${CONFIG_FILE}, whose list "kinds" is written another way:`, `  ${config.line}`]
+      : []),
+    ...['Next:', '  npm test', `  node test/${names.file}/sweep.ts`],
+  ]);
+}
+
+/** Writes the files, with the snapshot of the sample, and prints their paths. @param next printed behind */
+async function create(
+  names: Names,
+  children: readonly string[],
+  { target, files, library }: { readonly target: string; readonly files: Files; readonly library: string },
+  shownFolder: string,
+  next: readonly string[],
+): Promise<void> {
   await untilInterrupted(async (signal) => {
-    const paths = await write('.', files, (folder) => recordSnapshot(folder, names, ownName(), signal));
-    const lines = [
-      `${names.kind} of ${names.group}/v1, which creates ${children.join(', ')}:`,
-      ...paths.map((path) => `  ${path}`),
-      ...(config.text === undefined
-        ? [`Add it to ${CONFIG_FILE}, whose list "kinds" is written another way:`, `  ${config.line}`]
-        : []),
-      'Next:',
-      '  npm test',
-      `  node test/${names.file}/sweep.ts`,
-    ];
-    await print(`${lines.join('\n')}\n`);
+    const paths = await write(target, files, (folder) => recordSnapshot(folder, names, library, signal));
+    const title = `${names.kind} of ${names.group}/v1, which creates ${children.join(', ')}:`;
+    await print(`${[title, ...paths.map((path) => `  ${shownFolder}${path}`), ...next].join('\n')}\n`);
   });
 }
 
@@ -203,25 +203,22 @@ function filesBelow(folder: string): string[] {
     .sort();
 }
 
-/** Matches `  // if: Service & !Ingress`, about the lines below, up to the end of the statement, member or item. */
-const DIRECTIVE = /^ *(?:\/\/|#) if: (.+)$/;
+/**
+ * Matches `  // if: Service & !Ingress` and the lines that it is about: comments, a line, what is indented below it, and a bracket
+ * that closes it.
+ */
+const PART =
+  /^( *)(?:\/\/|#) if: (.+)\n((?:\1(?:\/\/|#).*\n)*.*\n(?:\1 .*\n|\n)*(?:\1[}\])].*\n(?:\1 .*\n|\n)*)*)/gm;
 
 function withoutOthers(text: string, present: ReadonlySet<string>): string {
   const isTrue = (term: string): boolean =>
     term.startsWith('!') ? !present.has(term.slice(1)) : present.has(term);
-  const holds = (condition: string): boolean =>
-    condition.split(' | ').some((terms) => terms.split(' & ').every(isTrue));
-  const lines = text.split('\n');
-  const kept: string[] = [];
-  for (let index = 0; index < lines.length; index++) {
-    const line = lines[index] ?? '';
-    const condition = DIRECTIVE.exec(line)?.[1];
-    if (condition === undefined) kept.push(line);
-    else if (!holds(condition)) index = endOfPart(lines, index + 1, indentOf(line));
-  }
+  const chosen = (all: string): string =>
+    all.replace(PART, (_, __, condition: string, part: string) =>
+      condition.split(' | ').some((terms) => terms.split(' & ').every(isTrue)) ? chosen(part) : '',
+    );
   return (
-    kept
-      .join('\n')
+    chosen(text)
       // As prettier formats what is left.
       .replace(/\n\n(?= *[}\])])/g, '\n')
       .replace(/\{\n *\}/g, '{}')
@@ -232,46 +229,24 @@ function withoutOthers(text: string, present: ReadonlySet<string>): string {
   );
 }
 
-/** Returns the last line of the part that begins at `index`: comments, a line, what is indented below it, and a bracket that closes it. */
-function endOfPart(lines: readonly string[], index: number, indent: number): number {
-  const at = (position: number): string => lines[position] ?? '';
-  let end = index;
-  while (/^ *(\/\/|#)/.test(at(end))) end++;
-  // The text ends with a newline, behind which there is an empty line.
-  while (end + 2 < lines.length && (at(end + 1) === '' || indentOf(at(end + 1)) > indent)) end++;
-  const isClosed = indentOf(at(end + 1)) === indent && /^ *[}\])]/.test(at(end + 1));
-  return isClosed ? endOfPart(lines, end + 1, indent) : end;
-}
-
-function indentOf(line: string): number {
-  return line.search(/\S|$/);
-}
-
 type Manifest = Readonly<Record<string, unknown>>;
 
 /** Returns the template's package.json, with what an earlier one has beside it. */
 function merged(template: Manifest, dependency: object, earlier: Manifest = {}): Manifest {
-  const { name, version, private: isPrivate, dependencies, devDependencies, ...own } = template;
-  const { main: _, ...others } = earlier;
-  const isKept = ([key, value]: [string, unknown]): boolean =>
-    !(key in template) && value !== '' && !(Array.isArray(value) && value.length === 0);
-  const sorted = (...maps: unknown[]): object => {
-    const all = Object.entries(Object.assign({}, ...maps) as object);
-    return Object.fromEntries(all.sort(([a], [b]) => (a < b ? -1 : 1)));
-  };
+  const kept = Object.entries(earlier).filter(
+    ([key, value]) => !(key in template) && key !== 'main' && String(value) !== '',
+  );
+  const both = (member: string, ...others: unknown[]): object =>
+    Object.assign({}, earlier[member], ...others, template[member]) as object;
   return {
-    ...{ name, version: earlier.version ?? version, private: isPrivate },
-    ...Object.fromEntries(Object.entries(others).filter(isKept)),
-    ...own,
-    dependencies: sorted(earlier.dependencies, dependency, dependencies),
-    devDependencies: sorted(earlier.devDependencies, devDependencies),
+    ...{ ...template, version: earlier.version ?? template.version, ...Object.fromEntries(kept) },
+    dependencies: both('dependencies', dependency),
+    devDependencies: both('devDependencies'),
   };
 }
 
 /** Left by `npm init`, `npm install` and `git init`. */
 const HARMLESS = ['node_modules', MANIFEST, 'package-lock.json', '.git'];
-const NPM_INIT =
-  /^(name|version|description|main|type|scripts|keywords|author|license|private|repository|bugs|homepage|(devD|d)ependencies)$/;
 
 /**
  * Requires a folder that a project can be written to.
@@ -292,11 +267,9 @@ function requireFree(folder: string): Manifest | undefined {
     throw new CliError(`${file}: ${messageOf(error)}; correct or remove it`, 2);
   }
   const { scripts = {}, main = 'index.js' } = manifest ?? {};
-  const isOfNpmInit =
-    main === 'index.js' &&
-    Object.values(scripts as object).every((script) => String(script).includes('no test specified')) &&
-    Object.keys(manifest ?? {}).every((key) => NPM_INIT.test(key));
-  if (!isOfNpmInit) others.push(`${MANIFEST} (more than "npm init -y" writes)`);
+  const isOwn = (script: unknown): boolean => !String(script).includes('no test specified');
+  if (main !== 'index.js' || Object.values(scripts as object).some(isOwn))
+    others.push(`${MANIFEST} (more than "npm init -y" writes)`);
   if (others.length === 0) return manifest;
   throw new CliError(
     `${folder}: in the way, and nothing is overwritten: ${others.join(', ')}; move them, or give another name`,
@@ -328,35 +301,13 @@ async function write(
     await complete(folder);
     const paths = filesBelow(folder);
     if (isNew) renameSync(folder, target);
-    else moveInto(folder, target);
+    else cpSync(folder, target, { recursive: true });
     return paths;
   } catch (error) {
     if (error instanceof CliError) throw error;
     throw new CliError(`${target}: can't be written: ${messageOf(error)}; nothing was left there`, 2);
   } finally {
     rmSync(staging, { recursive: true, force: true, maxRetries: 5 });
-  }
-}
-
-/** Moves what is in a folder to one that exists: all of it, or nothing. Files that are replaced come last. */
-function moveInto(folder: string, target: string): void {
-  const moved: string[] = [];
-  const replaced: string[] = [];
-  const move = (path: string): void => {
-    const place = join(target, path);
-    if (!existsSync(place)) {
-      renameSync(join(folder, path), place);
-      moved.push(place);
-    } else if (statSync(place).isDirectory())
-      for (const name of readdirSync(join(folder, path))) move(join(path, name));
-    else replaced.push(path);
-  };
-  try {
-    move('.');
-    for (const path of replaced) renameSync(join(folder, path), join(target, path));
-  } catch (error) {
-    for (const place of moved) rmSync(place, { recursive: true });
-    throw error;
   }
 }
 
