@@ -141,11 +141,6 @@ export interface Dependency extends Source {
 
 export const ownFolder = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** Returns the name of the package that runs. */
-export function ownName(folder = ownFolder): string {
-  return (JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { readonly name: string }).name;
-}
-
 /**
  * Finds the source of the very package that runs.
  *
@@ -154,7 +149,10 @@ export function ownName(folder = ownFolder): string {
  * @throws CliError with exit code 2 where the source isn't known, or others could not install it
  */
 export function ownDependency(given?: string, folder = ownFolder): Dependency {
-  return { name: ownName(folder), ...(given === undefined ? recordedSource(folder) : givenSource(given)) };
+  const { name } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
+    readonly name: string;
+  };
+  return { name, ...(given === undefined ? recordedSource(folder) : givenSource(given)) };
 }
 
 /** Returns the source that npm recorded when it installed the package. */

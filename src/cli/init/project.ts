@@ -1,31 +1,15 @@
-import { execFile } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { createRequire } from 'node:module';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { promisify } from 'node:util';
 import { messageOf } from '../../contract/error.js';
 import { groupKind } from '../../contract/resource.js';
 import { CONFIG_FILE, loadKinds } from '../config.js';
-import { CliError, untilInterrupted } from '../exit.js';
+import { CliError } from '../exit.js';
 import { print } from '../output.js';
 import {
   DEFAULT_CHILDREN,
   DEFAULT_GROUP,
   ownDependency,
   ownFolder,
-  ownName,
   readChildren,
   readNames,
   refuseUnless,
@@ -49,14 +33,12 @@ interface InitOptions {
  */
 export async function runInit(name: string, options: InitOptions): Promise<void> {
   if (existsSync(CONFIG_FILE)) return addKind(name, options);
-  const target = resolve(name);
   const isHere = name === '.';
-  const names = readNames(isHere ? basename(target) : name, options.group, options.kind);
+  const names = readNames(isHere ? basename(resolve(name)) : name, options.group, options.kind);
   const children = readChildren(options.children ?? DEFAULT_CHILDREN);
   const earlier = requireFree(name);
-  const dependency = ownDependency(options.package);
-  const files = projectFiles(names, children, dependency, earlier);
-  await create(names, children, { target, files, library: dependency.name }, isHere ? '' : `${name}/`, [
+  const files = projectFiles(names, children, ownDependency(options.package), earlier);
+  await write(names, children, name, files, [
     ...(names.group === DEFAULT_GROUP ? [PLACEHOLDER] : []),
     'Next:',
     ...(isHere ? [] : [`  cd ${name}`]),
@@ -88,7 +70,7 @@ async function addKind(name: string, options: InitOptions): Promise<void> {
   refuseUnless(taken === '', taken, 'in the way, and nothing is overwritten; give another name, or move it');
   const config = withKind(readFileSync(CONFIG_FILE, 'utf8'), names);
   if (config.text !== undefined) files.set(CONFIG_FILE, config.text);
-  await create(names, children, { target: '.', files, library: ownName() }, '', [
+  await write(names, children, '.', files, [
     ...(config.text === undefined
       ? [`Add it to ${CONFIG_FILE}, whose list "kinds" is written another way:`, `  ${config.line}`]
       : []),
@@ -96,19 +78,25 @@ async function addKind(name: string, options: InitOptions): Promise<void> {
   ]);
 }
 
-/** Writes the files, with the snapshot of the sample, and prints their paths. @param next printed behind */
-async function create(
-  names: Names,
+/** Writes the files, and prints their paths. @param next lines that are printed behind */
+async function write(
+  { kind, group }: Names,
   children: readonly string[],
-  { target, files, library }: { readonly target: string; readonly files: Files; readonly library: string },
-  shownFolder: string,
+  folder: string,
+  files: Files,
   next: readonly string[],
 ): Promise<void> {
-  await untilInterrupted(async (signal) => {
-    const paths = await write(target, files, (folder) => recordSnapshot(folder, names, library, signal));
-    const title = `${names.kind} of ${names.group}/v1, which creates ${children.join(', ')}:`;
-    await print(`${[title, ...paths.map((path) => `  ${shownFolder}${path}`), ...next].join('\n')}\n`);
-  });
+  const paths = [...files.keys()].sort().map((path) => join(folder, path));
+  try {
+    for (const [path, content] of files) {
+      mkdirSync(dirname(join(folder, path)), { recursive: true });
+      writeFileSync(join(folder, path), content);
+    }
+  } catch (error) {
+    throw new CliError(`${folder}: can't be written: ${messageOf(error)}`, 2);
+  }
+  const title = `${kind} of ${group}/v1, which creates ${children.join(', ')}:`;
+  await print(`${[title, ...paths.map((path) => `  ${path}`), ...next].join('\n')}\n`);
 }
 
 /** Matches `  kinds: [webKind]`, not behind the beginning of a comment. */
@@ -273,83 +261,6 @@ function requireFree(folder: string): Manifest | undefined {
   if (others.length === 0) return manifest;
   throw new CliError(
     `${folder}: in the way, and nothing is overwritten: ${others.join(', ')}; move them, or give another name`,
-    2,
-  );
-}
-
-/**
- * Writes all files, or none.
- *
- * @param complete adds files to the folder in which they are staged
- * @returns the paths of all files
- */
-async function write(
-  target: string,
-  files: Files,
-  complete: (folder: string) => Promise<void>,
-): Promise<string[]> {
-  const isNew = !existsSync(target);
-  const parent = isNew ? dirname(target) : target;
-  if (!existsSync(parent)) throw new CliError(`${parent}: there is no such folder; create it first`, 2);
-  const staging = mkdtempSync(join(parent, `.${basename(resolve(target))}-`));
-  const folder = join(staging, 'project');
-  try {
-    for (const [path, content] of files) {
-      mkdirSync(dirname(join(folder, path)), { recursive: true });
-      writeFileSync(join(folder, path), content);
-    }
-    await complete(folder);
-    const paths = filesBelow(folder);
-    if (isNew) renameSync(folder, target);
-    else cpSync(folder, target, { recursive: true });
-    return paths;
-  } catch (error) {
-    if (error instanceof CliError) throw error;
-    throw new CliError(`${target}: can't be written: ${messageOf(error)}; nothing was left there`, 2);
-  } finally {
-    rmSync(staging, { recursive: true, force: true, maxRetries: 5 });
-  }
-}
-
-/** A test that takes longer hangs. */
-const TEST_MILLISECONDS = 300_000;
-
-/** Records the sample's manifests by the project's own test, with the packages that are installed beside this one. */
-async function recordSnapshot(
-  folder: string,
-  { file }: Names,
-  library: string,
-  signal: AbortSignal,
-): Promise<void> {
-  const modules = join(folder, 'node_modules');
-  const packages = { [library]: ownFolder, cdk8s: peer('cdk8s'), constructs: peer('constructs') };
-  for (const [name, place] of Object.entries(packages)) {
-    mkdirSync(dirname(join(modules, name)), { recursive: true });
-    symlinkSync(place, join(modules, name), 'junction');
-  }
-  const { NODE_TEST_CONTEXT: _, NODE_OPTIONS: __, ...env } = process.env;
-  const args = ['--test-update-snapshots', `test/${file}/snapshot.test.ts`];
-  const limits = { signal, killSignal: 'SIGKILL', timeout: TEST_MILLISECONDS } as const;
-  try {
-    await promisify(execFile)(process.execPath, args, { cwd: folder, env, ...limits });
-  } catch (error) {
-    if (signal.aborted) throw new CliError('Interrupted; nothing was written', 2);
-    const { stdout = '', stderr = '' } = error as { readonly stdout?: string; readonly stderr?: string };
-    const remedy =
-      "The project doesn't pass its own test, so nothing was written. Where cdk8s and constructs are installed beside " +
-      `${ownFolder} in versions that it isn't made for, install others`;
-    throw new CliError([...`${stdout}${stderr}`.trimEnd().split('\n'), '', remedy], 2);
-  }
-  rmSync(modules, { recursive: true });
-}
-
-/** Returns the folder of a package that was installed with this one. */
-function peer(name: string): string {
-  const folders = createRequire(join(ownFolder, MANIFEST)).resolve.paths(name) ?? [];
-  const found = folders.map((folder) => join(folder, name)).find((folder) => existsSync(folder));
-  if (found !== undefined) return found;
-  throw new CliError(
-    `${name} isn't installed beside ${ownFolder}: "npm install cdk8s constructs" there, and try again`,
     2,
   );
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Yaml } from 'cdk8s';
@@ -9,10 +10,11 @@ const [sample] = await readSamples(kind, new URL('../../samples/gizmo.yaml', imp
 
 test('the sample renders to the snapshot; "npm run snapshots" records an intended change', (t) => {
   const manifests = Yaml.stringify(...render(kind, sample));
+  const snapshot = join(import.meta.dirname, 'snapshot.yaml');
+  // The first run records it.
+  if (!existsSync(snapshot)) writeFileSync(snapshot, manifests);
 
-  t.assert.fileSnapshot(manifests, join(import.meta.dirname, 'snapshot.yaml'), {
-    serializers: [(text) => text],
-  });
+  t.assert.fileSnapshot(manifests, snapshot, { serializers: [(text) => text] });
 });
 
 test('a field that the schema does not have is refused, with its path', () => {
