@@ -124,7 +124,7 @@ async function write(props: InstallProps, options: InstallOptions): Promise<void
   const isChosen = options.kinds !== undefined;
   if (options.output === 'helm') {
     const on = props.kinds.filter((kind) => isChosen || foreignNamespaces(kind, props).length === 0);
-    written(writeFolder(folder ?? '', helmChart({ ...props, on }), 'chart'));
+    written(writeFolder(folder ?? '', helmChart({ ...props, on })));
     return;
   }
   const kinds = isChosen ? props.kinds : kindsForAnyCluster(props, printError);

@@ -132,7 +132,7 @@ describe('a project that is worked on', () => {
   test('what the cluster refuses is reported too: a CRD that cannot follow the one before', async () => {
     project.write('crd.yaml', noteCrd('by').replace('Namespaced', 'Cluster'));
     await project.told('The CRD notes.dev.example.com is refused: ');
-    await project.told('The samples of notes.dev.example.com stay as they are, in its previous scope');
+    await project.told('The samples of notes.dev.example.com stay as they are, since its CRD is refused');
     expect(await kubectl('get', 'note', 'hello', '-o', 'jsonpath={.spec.text}')).toBe('star');
     project.write('crd.yaml', noteCrd('by'));
     await project.told('No longer so: The cluster keeps the CRD that it has');

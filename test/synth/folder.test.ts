@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { LEDGER_NAME, writeFolder } from '../../src/cli/synth/folder.js';
@@ -12,13 +12,6 @@ test('a folder is made, and each file is in it once', () => {
   expect(writeFolder(folder, [A, B])).toEqual({ written: 2, unchanged: 0, removed: 0 });
   expect(readdirSync(folder).sort()).toEqual([LEDGER_NAME, 'a.yaml', 'b.yaml']);
   expect(readFileSync(join(folder, 'a.yaml'), 'utf8')).toBe(A.text);
-});
-
-test('a folder where none can be made is refused: Node alone would try for ever', () => {
-  const parent = process.platform === 'linux' ? '/proc' : join(folderWith({ file: '' }), 'file');
-  expect(() => writeFolder(join(parent, 'none/such'), [A])).toThrow(
-    /none\S*: can't be written: .*; check the path/,
-  );
 });
 
 test('what synth wrote earlier and no longer renders is removed, and nothing else', () => {
@@ -43,22 +36,10 @@ test('a chart has files in its folder of templates', () => {
   const folder = folderWith();
   const chart = { name: 'Chart.yaml', text: 'c' };
   const file = { name: 'templates/_a.tpl', text: 'a' };
-  writeFolder(folder, [chart, file], 'chart');
+  writeFolder(folder, [chart, file]);
   expect(readFileSync(join(folder, file.name), 'utf8')).toBe('a');
-  expect(() => writeFolder(folder, [A])).toThrow('is not a list of files that synth wrote');
-  expect(writeFolder(folder, [chart], 'chart')).toEqual({ written: 0, unchanged: 1, removed: 1 });
+  expect(writeFolder(folder, [chart])).toEqual({ written: 0, unchanged: 1, removed: 1 });
   expect(readdirSync(join(folder, 'templates'))).toEqual([]);
-});
-
-test('a folder of templates that is a link is neither written to nor emptied', () => {
-  const outside = folderWith({ 'a.yaml': 'hands off' });
-  const folder = folderWith({ [LEDGER_NAME]: '{"files":["templates/a.yaml"]}' });
-  symlinkSync(outside, join(folder, 'templates'));
-  expect(() => writeFolder(folder, [{ name: 'templates/b.yaml', text: 'b' }], 'chart')).toThrow(
-    'is no folder of its own',
-  );
-  expect(() => writeFolder(folder, [A])).toThrow('is not a list of files that synth wrote');
-  expect(readdirSync(outside)).toEqual(['a.yaml']);
 });
 
 test.each([
@@ -67,7 +48,6 @@ test.each([
   '{"files":["other/a.yaml"]}',
   '{"files":["notes.txt"]}',
   '{"files":["package.json"]}',
-  '{"files":["templates/a.yaml"]}',
   '[]',
   'garbage',
 ])('the list %s is not trusted', (text) => {

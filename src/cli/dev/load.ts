@@ -112,16 +112,11 @@ export async function loadProject(
   if (ending.aborted)
     return { problems: [`Loading took longer than ${LONGEST_LOAD_SECONDS} s and was stopped`] };
   if (outcome) return { problems: outcome.failure.split('\n') };
-  if (OUT_OF_MEMORY.test(printed)) return { problems: [`It ends the process, ${OUT_OF_MEMORY_TEXT}`] };
   const how = by ?? `exit code ${exitCode ?? '?'}: take out what calls process.exit`;
   return {
     problems: [`It ends the process, with ${how}`, ...printed.split('\n').filter((line) => line !== '')],
   };
 }
-
-/** Text with which V8 ends a process; its own stack follows. */
-const OUT_OF_MEMORY = /^<--- Last few GCs --->|JavaScript heap out of memory/m;
-const OUT_OF_MEMORY_TEXT = 'out of memory; look for a loop that never ends, in which a list or a text grows';
 
 /** `reconstruct dev-load`: loads a project in this process, for `loadProject` in the parent process. */
 export async function runDevLoad(samples: readonly string[], options: SharedOptions): Promise<void> {
@@ -220,10 +215,8 @@ export function startController(props: ControllerProps): (graceMilliseconds?: nu
   let isStopping = false;
   // Kinds of several groups may have the same name.
   const starting = kinds.map(({ name }) => name);
-  let outOfMemory = false;
   const read = (text: string): void => {
-    outOfMemory ||= OUT_OF_MEMORY.test(text);
-    const line = isStopping || outOfMemory ? undefined : readLogLine(text);
+    const line = isStopping ? undefined : readLogLine(text);
     if (typeof line === 'object') onLine(...line);
     else if (line !== undefined && starting.includes(line)) {
       starting.splice(starting.indexOf(line), 1);
@@ -232,8 +225,7 @@ export function startController(props: ControllerProps): (graceMilliseconds?: nu
   };
   for (const input of [child.stdout, child.stderr]) if (input) createInterface({ input }).on('line', read);
   const ended = once(child, 'close').then(([code, signal]) => {
-    const how = outOfMemory ? OUT_OF_MEMORY_TEXT : String(signal ?? `exit code ${String(code ?? '?')}`);
-    if (!isStopping) onEnd(how);
+    if (!isStopping) onEnd(String(signal ?? `exit code ${String(code ?? '?')}`));
   });
   return async (graceMilliseconds = GRACE_MILLISECONDS) => {
     isStopping = true;

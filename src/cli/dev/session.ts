@@ -126,16 +126,11 @@ const QUIET_MILLISECONDS = 150;
 /** Folder beside the configuration of what the samples need: Secrets, CRDs of others and their objects. */
 const PREREQUISITES = 'prerequisites';
 
+/** What troubles are about, in the order in which they are shown. */
 const ABOUT = [
-  'configuration',
-  'crds',
-  'prerequisites',
-  'controller',
-  'samples',
-  'cluster',
-  'look',
-  'files',
-] as const;
+  ...(['configuration', 'crds', 'prerequisites', 'controller'] as const),
+  ...(['samples', 'cluster', 'look', 'files'] as const),
+];
 
 /**
  * Keeps a cluster as the files of a project say, and shows it. A file that can't be loaded or applied changes nothing: the controller and
@@ -146,7 +141,6 @@ class Session {
   private readonly root: string;
   private readonly saved = new Set<string>();
   private watcher: FSWatcher | undefined;
-  private connected: ReturnType<Session['connect']> | undefined;
   private stopController: ReturnType<typeof startController> | undefined;
   private loadedAt = '';
   /** The controller hasn't loaded the files as they are. */
@@ -156,6 +150,8 @@ class Session {
   private sources: readonly string[] = [];
   private kinds: Project['kinds'] = [];
   private following: Promise<void> | undefined;
+  private readonly transport: UndiciTransport;
+  private readonly samples: Samples;
 
   constructor(
     private readonly options: ProjectOptions,
@@ -165,6 +161,9 @@ class Session {
     private readonly signal: AbortSignal,
   ) {
     this.root = dirname(resolve(options.config ?? 'any'));
+    const access = clusterAccess({ kubeconfig: stand.adminKubeconfig });
+    this.transport = new UndiciTransport(access, `reconstruct-dev/${packageVersion()}`);
+    this.samples = new Samples(new ClusterClient(whileThrottled(this.transport, THROTTLED.command)), systemClock);
   }
 
   async run(): Promise<void> {
@@ -197,7 +196,7 @@ class Session {
   async close(): Promise<void> {
     await this.watcher?.close();
     await this.stopController?.(0);
-    await this.connected?.close();
+    await this.transport.close();
   }
 
   private isOver(): boolean {
@@ -240,28 +239,24 @@ class Session {
 
   private async apply({ kinds, rules, samples, mistakes }: Project): Promise<void> {
     const { view, stand } = this;
-    this.connected ??= this.connect();
     const { refused, changed, left } = await stand.install(kinds, rules);
     if (this.isOver()) return;
     for (const crd of left) {
-      this.connected.samples.forget(crd);
+      this.samples.forget(crd);
       // The kind may be removed for a moment only, so its objects aren't deleted.
       view.report(
         `The configuration has no kind ${crd} any more: its CRD and its objects stay in this cluster, without a controller; kubectl delete crd ${crd} removes them`,
         'warning',
       );
     }
-    this.trouble(
-      'crds',
-      'The cluster keeps the CRD that it has',
-      refused.map(({ why }) => why),
-    );
+    const reasons = refused.map(({ why }) => why);
+    this.trouble('crds', 'The cluster keeps the CRD that it has', reasons);
     await this.applyPrerequisites();
     if (this.isOver()) return;
     if (this.isStale || !this.stopController) await this.restart(kinds);
     if (mistakes.length === 0) {
-      const keptCrds = new Set(refused.map(({ crd }) => crd));
-      const rejected = await this.connected.samples.update(samples, changed, keptCrds, this.signal);
+      const refusedCrds = refused.map(({ crd }) => crd);
+      const rejected = await this.samples.update(samples, changed, refusedCrds, this.signal);
       if (this.isOver()) return;
       this.trouble('cluster', 'The cluster keeps what it has of these samples', rejected);
       // Their namespaces are there now.
@@ -270,39 +265,33 @@ class Session {
     view.show({ hints: usage(stand, samples[0]) });
     this.trouble('samples', 'The samples have mistakes; the last good ones stay', mistakes);
     this.kinds = kinds;
-    if (!this.isOver()) this.following ??= this.connected.follow();
+    if (!this.isOver()) this.following ??= this.follow();
   }
 
   /** Applies them where they have changed, or weren't applied whole. */
   private async applyPrerequisites(): Promise<void> {
     const folder = join(this.root, PREREQUISITES);
     if (!this.isIncomplete) return;
-    const { applied, refused } = existsSync(folder)
-      ? await this.stand.applyFolder(folder)
-      : { applied: [], refused: [] };
+    const none = { applied: [], refused: [] };
+    const { applied, refused } = existsSync(folder) ? await this.stand.applyFolder(folder) : none;
     if (this.isOver()) return;
     for (const line of applied) this.view.report(`${PREREQUISITES}/: ${line}`);
     this.trouble('prerequisites', `Not everything in ${PREREQUISITES}/ is applied`, refused);
     this.isIncomplete = refused.length > 0;
   }
 
-  private connect() {
-    const { view } = this;
-    const access = clusterAccess({ kubeconfig: this.stand.adminKubeconfig });
-    const transport = new UndiciTransport(access, `reconstruct-dev/${packageVersion()}`);
-    const samples = new Samples(new ClusterClient(whileThrottled(transport, THROTTLED.command)), systemClock);
-    const follow = (): Promise<void> =>
-      followKinds({
-        ...{ api: new Api(transport), clock: systemClock, signal: this.signal, kinds: () => this.kinds },
-        onDocument: (document, changes) => {
-          view.changes(changes);
-          view.show({ document });
-        },
-        onTrouble: (lines) => {
-          this.trouble('look', "The custom resources can't be read, retrying", lines);
-        },
-      });
-    return { samples, follow, close: () => transport.close() };
+  private follow(): Promise<void> {
+    const { view, signal } = this;
+    return followKinds({
+      ...{ api: new Api(this.transport), clock: systemClock, signal, kinds: () => this.kinds },
+      onDocument: (document, changes) => {
+        view.changes(changes);
+        view.show({ document });
+      },
+      onTrouble: (lines) => {
+        this.trouble('look', "The custom resources can't be read, retrying", lines);
+      },
+    });
   }
 
   /** Two controllers never run at the same time. */

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { messageOf, OperatorError } from '../../contract/error.js';
+import { messageOf } from '../../contract/error.js';
 import type { OwnedKind } from '../../contract/kind.js';
 import { describeRef, isMap, keyOf, objectId, refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
@@ -80,15 +80,8 @@ export async function loadStand(): Promise<StandModule> {
 
 const APPLY = { fieldManager: 'reconstruct-dev', force: true };
 
-/**
- * How long a refusal is retried after a change of a CRD, by its reason: for a moment the API server still uses the previous one. What
- * is invalid mostly is so by the new one too.
- */
-const RETRIED_MILLISECONDS: Readonly<Record<string, number>> = {
-  FieldDropped: 10_000,
-  KindNotServed: 10_000,
-  Invalid: 2_000,
-};
+/** Time after a change of a CRD in which a refusal is retried: for a moment the API server still uses the previous one. */
+const RETRIED_MILLISECONDS = 5_000;
 const RETRY_MILLISECONDS = 100;
 
 /** The samples in the cluster: as in the files, once they change there; `kubectl` may edit them until then. */
@@ -104,33 +97,23 @@ export class Samples {
    * Applies samples that are new or changed, and deletes those that were removed.
    *
    * @param schemaChanged a CRD was just applied
-   * @param keptCrds those that the cluster keeps as they were: in another scope, their samples stay too
+   * @param refusedCrds those whose samples stay as they are
    * @param signal ends it early
    * @returns a sentence for each sample that the cluster refuses; it is applied again the next time
    */
   async update(
     all: readonly Sample[],
     schemaChanged: boolean,
-    keptCrds: ReadonlySet<string>,
+    refusedCrds: readonly string[],
     signal: AbortSignal,
   ): Promise<string[]> {
-    const rescoped = new Set(
-      all.flatMap(({ type }) => {
-        const crd = definitionName(type);
-        const isOther = (one: Sample): boolean =>
-          definitionName(one.type) === crd && one.type.namespaced !== type.namespaced;
-        return keptCrds.has(crd) && this.applied.some(isOther) ? [crd] : [];
-      }),
-    );
-    const stays = ({ type }: Sample): boolean => rescoped.has(definitionName(type));
-    const wanted = all.filter((sample) => !stays(sample));
-    const began = schemaChanged ? this.clock.monotonic() : -Infinity;
+    const stays = ({ type }: Sample): boolean => refusedCrds.includes(definitionName(type));
+    const until = schemaChanged ? this.clock.monotonic() + RETRIED_MILLISECONDS : -Infinity;
     const before = new Map(this.applied.map((sample) => [objectId(sample.object), sample]));
-    const ids = new Set(wanted.map(({ object }) => objectId(object)));
-    const removed = this.applied.filter((sample) => !stays(sample) && !ids.has(objectId(sample.object)));
-    const refusals = [...rescoped].map(
+    const wanted = new Map(all.map((sample) => [objectId(sample.object), sample]));
+    const refusals = refusedCrds.map(
       (crd) =>
-        `The samples of ${crd} stay as they are, in its previous scope; "kubectl delete crd ${crd}" removes them, and the next save installs the new one`,
+        `The samples of ${crd} stay as they are, since its CRD is refused; "kubectl delete crd ${crd}" removes them, and the next save installs the new one`,
     );
     const tried = async ({ object }: Sample, action: () => Promise<void>): Promise<boolean> => {
       try {
@@ -142,10 +125,13 @@ export class Samples {
       }
     };
     const after = this.applied.filter(stays);
-    for (const sample of removed) if (!(await tried(sample, () => this.remove(sample)))) after.push(sample);
-    for (const sample of wanted) {
-      const isSame = isDeepStrictEqual(before.get(objectId(sample.object))?.object, sample.object);
-      if (isSame || (await tried(sample, () => this.apply(sample, began, signal)))) after.push(sample);
+    for (const [id, sample] of before)
+      if (!stays(sample) && !wanted.has(id) && !(await tried(sample, () => this.remove(sample))))
+        after.push(sample);
+    for (const [id, sample] of wanted) {
+      if (stays(sample)) continue;
+      const isSame = isDeepStrictEqual(before.get(id)?.object, sample.object);
+      if (isSame || (await tried(sample, () => this.apply(sample, until, signal)))) after.push(sample);
     }
     this.applied = after;
     return refusals;
@@ -161,8 +147,8 @@ export class Samples {
     if (live) await this.cluster.delete(type, live, 'Background');
   }
 
-  /** @param began when a CRD was applied */
-  private async apply({ type, object }: Sample, began: number, signal: AbortSignal): Promise<void> {
+  /** @param until a refusal is retried */
+  private async apply({ type, object }: Sample, until: number, signal: AbortSignal): Promise<void> {
     const { namespace } = object.metadata;
     if (namespace !== undefined && !signal.aborted && !(await this.cluster.find(namespaceType, namespace))) {
       const { apiVersion, kind } = namespaceType;
@@ -172,13 +158,11 @@ export class Samples {
       try {
         const answer = await this.cluster.apply(type, object, APPLY);
         if (hasFields(answer.object.spec, object.spec)) return;
-        throw new OperatorError({
-          reason: 'FieldDropped',
-          message: `a field of its spec was dropped, since the CRD in the cluster has no such field: see ${object.kind} there`,
-        });
+        throw new Error(
+          `a field of its spec was dropped, since the CRD in the cluster has no such field: see ${object.kind} there`,
+        );
       } catch (error) {
-        const limit = error instanceof OperatorError ? (RETRIED_MILLISECONDS[error.reason] ?? 0) : 0;
-        if (this.clock.monotonic() - began >= limit) throw error;
+        if (this.clock.monotonic() >= until) throw error;
       }
       await sleep(this.clock, RETRY_MILLISECONDS, signal);
     }
