@@ -123,18 +123,11 @@ const YES = new Option('-y, --yes', 'do not ask, as on a terminal; needed where 
 function synthCommand(): Command {
   return new Command('synth')
     .summary('render custom resources to manifests')
-    .description(
-      'Validates custom resources and renders them to manifests, without a cluster. Nothing is written unless all of ' +
-        'them can be rendered.',
-    )
+    .description('Validates and renders custom resources, all or none, without a cluster.')
     .takesSources()
     .option('-o, --output <dir>', 'folder for one file per custom resource (default: standard output)')
     .addOption(flag('--stdout', 'standard output, also when run by "cdk8s synth"').conflicts('output'))
-    .option(
-      '--references <file>',
-      'file or folder of objects that custom resources refer to; may be given several times',
-      parse.several,
-    )
+    .option('--references <file>', 'objects that are referred to; may be given several times', parse.several)
     .with(namespaceOption(), CONFIG, KINDS, policyOption(), ...kindOptions())
     .runsOnSources(async () => (await import('./synth.js')).runSynth);
 }
@@ -143,8 +136,7 @@ function fnCommand(): Command {
   return new Command('fn')
     .summary('render the custom resources of a ResourceList, for kustomize and kpt')
     .description(
-      'A KRM function: reads a ResourceList from standard input, renders the custom resources in it, and writes the list ' +
-        'to standard output. The functionConfig is one of them, or a ConfigMap whose keys are options, without dashes.',
+      'Reads a ResourceList from standard input, renders its custom resources, and writes it to standard output.',
     )
     .with(...fnOptions())
     .runs(async () => (await import('./fn.js')).runFn);
@@ -154,8 +146,7 @@ function diffCommand(): Command {
   return new Command('diff')
     .summary('show what custom resources would change in the cluster')
     .description(
-      'Shows what would change in the cluster if these custom resources were applied and the controller had acted; for ' +
-        'live ones, what this version of the kinds would change. Nothing is written. ' +
+      'Shows what would change if these custom resources were applied and the controller had acted. Writes nothing. ' +
         'Exit code 0: nothing would change, 1: something would.',
     )
     .takesSources(LIVE_RESOURCES)
@@ -173,8 +164,8 @@ function applyCommand(): Command {
   return new Command('apply')
     .summary('apply custom resources and the objects rendered from them, without a controller')
     .description(
-      'Applies custom resources and, where no installed operator is responsible, the objects rendered from them: once, ' +
-        'as the controller would. Nothing is written unless a dry run of all of it succeeds.',
+      'Applies custom resources and, where no installed operator is responsible, the objects rendered from them, once. ' +
+        'Nothing is written unless a dry run of all of it succeeds.',
     )
     .takesSources()
     .option('--prune', 'delete objects that these custom resources own and no longer render')
@@ -189,9 +180,8 @@ function adoptCommand(): Command {
   return new Command('adopt')
     .summary('hand existing objects over to the custom resources that render them')
     .description(
-      'Shows what would change in existing objects that these custom resources render and do not own, and annotates ' +
-        'them once confirmed: then the controller, or "apply", takes them over. Objects with a controller, and those ' +
-        'that Helm would delete, are refused.',
+      'Shows what would change in existing objects that these custom resources render and do not own. Annotates them once ' +
+        'confirmed, so that the controller, or "apply", takes them over.',
     )
     .takesSources(LIVE_RESOURCES)
     .addOption(new DryRunOption())
@@ -204,13 +194,9 @@ function statusCommand(): Command {
   return new Command('status')
     .summary('show the status of custom resources, with children, pods and events')
     .description(
-      'Shows the status of custom resources, with their children down to the pods, and their last events. Nothing is ' +
-        'written. Exit code 0, also if something is not ready: scripts use "kubectl wait".',
+      'Shows the status of custom resources, with children down to the pods, and their last events.',
     )
-    .argument(
-      '[target...]',
-      'KIND, KIND NAME... or KIND/NAME..., as for kubectl (default: all of every kind)',
-    )
+    .argument('[target...]', 'KIND, KIND NAME... or KIND/NAME..., as for kubectl (default: every kind)')
     .option('-n, --namespace <name>', `(default: ${OF_CONTEXT})`, parse.namespace)
     .addOption(allNamespaces('custom resources of every namespace'))
     .addOption(selectorOption('only custom resources'))
@@ -225,12 +211,11 @@ function initCommand(): Command {
   return new Command('init')
     .summary('create a project for a kind of your own, or add a kind to one')
     .description(
-      'Creates a project for a kind of your own, in a new folder: a CRD, a construct, tests, a sample and an image. In ' +
-        'the folder of a project, adds another kind to it. Nothing is overwritten.',
+      'Creates a project in a new folder, or adds a kind to the one in the current folder. Overwrites nothing.',
     )
     .argument(
       '<name>',
-      'project and its folder, e.g. guest-book; or . for the current folder; or the kind to add',
+      'project and its folder, e.g. guest-book; or . for the current one; or the kind to add',
     )
     .option('--group <group>', 'API group, a domain of yours (default: example.com, or that of the project)')
     .option('--kind <kind>', 'the kind (default: NAME in PascalCase)')
@@ -243,12 +228,12 @@ function devCommand(): Command {
   return new Command('dev')
     .summary('try a kind of your own in a cluster of its own, reloaded on each save')
     .description(
-      'Starts a control plane on this machine, applies the CRDs of the kinds and the samples, runs the controller, and ' +
-        'shows their status. Saves are loaded at once. Ctrl-C ends it, and leaves nothing behind.',
+      'Starts a control plane on this machine with the CRDs of the kinds and the samples, runs the controller, and shows ' +
+        'their status. Saves are loaded at once. Ctrl-C ends it, and leaves nothing behind.',
     )
     .argument(
       '[source...]',
-      'files, folders and patterns of samples (default: samples/*.yaml, else sample.yaml, beside the configuration)',
+      'files, folders and patterns of samples (default: samples/*.yaml, else sample.yaml)',
     )
     .option('--no-operator', 'an empty control plane alone, to try an installation on')
     .with(CONFIG, KINDS)
@@ -353,8 +338,7 @@ export function installCommand(): Command {
   return new Command('install')
     .summary("print or apply the operator's own manifests")
     .description(
-      "The operator's own manifests: CRDs, the controller, and only the rights that its kinds need. They are printed, " +
-        'unless --apply is given.',
+      'Prints, or applies with --apply, CRDs, the controller, and only the rights that its kinds need.',
     )
     .addOption(flag('--print', 'print YAML; this is the default').conflicts('apply'))
     .addOption(
@@ -371,8 +355,7 @@ function uninstallCommand(): Command {
   return new Command('uninstall')
     .summary('remove what install created')
     .description(
-      'Removes what "reconstruct install" created, and nothing of others. CRDs, custom resources and their objects ' +
-        'stay, unless they are purged.',
+      'Removes what "reconstruct install" created. CRDs, custom resources and their objects stay unless purged.',
     )
     .option('-n, --namespace <name>', 'where the operator was installed', parse.namespace, DEFAULT_NAMESPACE)
     .option('--purge', 'also delete CRDs, custom resources and their objects; shared objects are released')

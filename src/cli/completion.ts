@@ -189,7 +189,7 @@ async function targets(word: string, line: CommandLine): Promise<string[]> {
 
 async function kindsOf({ options }: CommandLine): Promise<Kind[]> {
   const { config, kinds } = options;
-  return (await import('./config.js')).loadKinds({ config, kinds: kinds?.split(','), locate: false });
+  return (await import('./config.js')).loadKinds({ config, kinds: kinds?.split(',') });
 }
 
 /** Returns the names of live objects; of all namespaces, each once. */

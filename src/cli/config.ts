@@ -37,8 +37,6 @@ interface LoadKindsOptions {
   readonly kinds?: readonly string[] | undefined;
   /** @default - the kinds that come with the command */
   readonly builtIn?: readonly Kind[];
-  /** Runs the configuration again where only Node itself shows the place of a mistake. @default true */
-  readonly locate?: boolean;
 }
 
 /**
@@ -46,16 +44,11 @@ interface LoadKindsOptions {
  * them.
  * @throws CliError with exit code 2 when the configuration can't be used or a name is unknown
  */
-export async function loadKinds({
-  config,
-  kinds: names,
-  builtIn,
-  locate,
-}: LoadKindsOptions): Promise<Kind[]> {
+export async function loadKinds({ config, kinds: names, builtIn }: LoadKindsOptions): Promise<Kind[]> {
   // Loaded here, so that `--help` loads no kind.
   const own = builtIn ?? (await import('../kinds/index.js')).builtInKinds;
   const file = config ?? CONFIG_FILE;
-  const loaded = config !== undefined || existsSync(file) ? await loadConfig(file, locate) : {};
+  const loaded = config !== undefined || existsSync(file) ? await loadConfig(file) : {};
   const requested = Object.entries(kindsOnRequest).filter(([name]) =>
     names?.some((each) => each.toLowerCase() === name),
   );
@@ -78,18 +71,15 @@ function unusable(file: string, why: string): CliError {
   return new CliError(`${file}: ${why}`, 2);
 }
 
-async function loadConfig(file: string, locate = true): Promise<Config> {
+async function loadConfig(file: string): Promise<Config> {
   if (!existsSync(file)) throw unusable(file, 'there is no such file; check the path given to --config');
-  const { default: config } = await imported(file, locate);
+  const { default: config } = await imported(file);
   const example = 'write `export default { kinds: [defineKind({ ... })] }`';
   if (!isMap(config)) throw unusable(file, `its default export is ${shownOption(config)}; ${example}`);
   const { kinds = [], builtIn, ...others } = config;
   const [unknown] = Object.keys(others);
-  if (unknown !== undefined) {
-    const near = suggest(unknown, ['kinds', 'builtIn']);
-    const remedy = near === undefined ? example : `did you mean ${near}?`;
-    throw unusable(file, `its default export has a member ${unknown}; ${remedy}`);
-  }
+  if (unknown !== undefined)
+    throw unusable(file, `its default export has a member ${unknown}; it takes kinds and builtIn`);
   if (builtIn !== undefined && typeof builtIn !== 'boolean')
     throw unusable(file, `builtIn is ${shownOption(builtIn)}; write true or false`);
   if (!Array.isArray(kinds)) throw unusable(file, `kinds is ${shownOption(kinds)}, not a list; ${example}`);
@@ -103,24 +93,24 @@ async function loadConfig(file: string, locate = true): Promise<Config> {
   );
 }
 
-/** A configuration that takes longer waits for something that never happens. */
-const LONGEST_LOAD_MILLISECONDS = 60_000;
+/** Maximum time for a configuration to load. */
+const MAX_LOAD_MILLISECONDS = 60_000;
 
 /** Imports a module of the author. @throws CliError with the place of a mistake, also of an `await` that never ends */
-async function imported(file: string, locate: boolean): Promise<{ readonly default?: unknown }> {
+async function imported(file: string): Promise<{ readonly default?: unknown }> {
   const { promise: unending, resolve: give } = Promise.withResolvers<undefined>();
   const giveUp = (): void => {
     give(undefined);
   };
   // Emitted where nothing goes on that the module could wait for.
   process.once('beforeExit', giveUp);
-  const timer = setTimeout(giveUp, LONGEST_LOAD_MILLISECONDS).unref();
+  const timer = setTimeout(giveUp, MAX_LOAD_MILLISECONDS).unref();
   try {
     const loading = import(pathToFileURL(resolve(file)).href) as Promise<{ readonly default?: unknown }>;
     const loaded = await Promise.race([loading, unending]);
     if (loaded) return loaded;
   } catch (error) {
-    const isPlaceless = locate && error instanceof SyntaxError && originOf(error) === undefined;
+    const isPlaceless = error instanceof SyntaxError && originOf(error) === undefined;
     const place = isPlaceless ? placeByNode(file) : '';
     const named = error instanceof SyntaxError ? `${error.name}: ` : '';
     throw unusable(file, `can't be loaded: ${named}${describeThrown(error)}${place}${remedyFor(error)}`);
@@ -129,7 +119,7 @@ async function imported(file: string, locate: boolean): Promise<{ readonly defau
     process.off('beforeExit', giveUp);
   }
   const what = 'an await outside of any function, in it or in what it imports, never ends';
-  throw unusable(file, `can't be loaded: ${what}${locate ? placeByNode(file) : ''}`);
+  throw unusable(file, `can't be loaded: ${what}${placeByNode(file)}`);
 }
 
 /** Returns the place that Node prints only where it runs the module itself. */

@@ -48,13 +48,14 @@ export interface Project {
   readonly mistakes: readonly string[];
 }
 
-type Outcome =
-  | { readonly project: Project }
-  /** Lines. */
-  | { readonly failure: string };
+/** Project, or the lines that say why it can't be loaded. */
+interface Loaded {
+  readonly project?: Project;
+  readonly problems: readonly string[];
+}
 
-/** Longest time for the imports, and to find the place of a mistake in them; beyond it, a load is in an endless loop. */
-const LONGEST_LOAD_SECONDS = 75;
+/** Maximum time for the imports, and to find the place of a mistake in them. */
+const MAX_LOAD_SECONDS = 75;
 
 /**
  * Starts this very command in a process of its own, with other arguments. It ends with this one, and signals of the terminal
@@ -79,59 +80,54 @@ function startCommand(args: readonly string[], stdio: StdioOptions, guard: Guard
 /**
  * Loads a project in a process of its own, so that its code can be loaded again and again, and can't break this one.
  *
- * @param signal ends it early
- * @returns the project, or why it can't be loaded; no problems where it was aborted
+ * @param signal ends it early, without problems
  */
 export async function loadProject(
   { samples, config, kinds }: ProjectOptions,
   guard: Guard,
   signal: AbortSignal,
-): Promise<{ readonly project?: Project; readonly problems: readonly string[] }> {
-  const isOver = (): boolean => signal.aborted;
-  if (isOver()) return { problems: [] };
+): Promise<Loaded> {
   const args = [
     ...(config === undefined ? [] : ['--config', config]),
     ...(kinds ? ['--kinds', kinds.join()] : []),
   ];
   const stdio: StdioOptions = ['ignore', 'ignore', 'pipe', 'ipc'];
   const child = startCommand(['dev-load', ...args, '--', ...samples], stdio, guard);
-  const received: { outcome?: Outcome } = {};
+  const received: { loaded?: Loaded } = {};
   let printed = '';
   child.stderr?.on('data', (chunk: Buffer) => (printed += chunk.toString()));
-  child.on('message', (message: Outcome) => {
-    received.outcome = message;
+  child.on('message', (loaded: Loaded) => {
+    received.loaded = loaded;
     // The author's code may have started something; a failure is still to be printed.
-    if ('project' in message) child.kill('SIGKILL');
+    if (loaded.project) child.kill('SIGKILL');
   });
-  const ending = AbortSignal.any([signal, AbortSignal.timeout(LONGEST_LOAD_SECONDS * 1000)]);
-  ending.addEventListener('abort', () => child.kill('SIGKILL'));
+  if (signal.aborted) child.kill('SIGKILL');
+  const tooLong = AbortSignal.timeout(MAX_LOAD_SECONDS * 1000);
+  for (const end of [signal, tooLong]) end.addEventListener('abort', () => child.kill('SIGKILL'));
   const [exitCode, by] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
-  const { outcome } = received;
-  if (outcome && 'project' in outcome) return { ...outcome, problems: [] };
-  if (isOver()) return { problems: [] };
-  if (ending.aborted)
-    return { problems: [`Loading took longer than ${LONGEST_LOAD_SECONDS} s and was stopped`] };
-  if (outcome) return { problems: outcome.failure.split('\n') };
+  if (received.loaded) return received.loaded;
+  if (signal.aborted) return { problems: [] };
+  if (tooLong.aborted)
+    return { problems: [`Loading took longer than ${MAX_LOAD_SECONDS} s and was stopped`] };
   const how = by ?? `exit code ${exitCode ?? '?'}: take out what calls process.exit`;
-  return {
-    problems: [`It ends the process, with ${how}`, ...printed.split('\n').filter((line) => line !== '')],
-  };
+  return { problems: [`It ends the process, with ${how}`, ...printed.split('\n').filter(Boolean)] };
 }
 
 /** `reconstruct dev-load`: loads a project in this process, for `loadProject` in the parent process. */
 export async function runDevLoad(samples: readonly string[], options: SharedOptions): Promise<void> {
   if (!process.send) throw new CliError('This command is for "reconstruct dev" alone; run that', 2);
-  const send = (outcome: Outcome): Promise<void> =>
-    new Promise((done) => {
-      process.send?.(outcome, undefined, undefined, () => {
-        done();
-      });
+  const loaded = await readProject(projectOptions(samples, options)).then(
+    (project): Loaded => ({ project, problems: [] }),
+    (error: unknown): Loaded => {
+      const text = error instanceof CliError ? error.message : describeThrown(error);
+      return { problems: text.split('\n') };
+    },
+  );
+  await new Promise<void>((done) => {
+    process.send?.(loaded, undefined, undefined, () => {
+      done();
     });
-  try {
-    await send({ project: await readProject(projectOptions(samples, options)) });
-  } catch (error) {
-    await send({ failure: error instanceof CliError ? error.message : describeThrown(error) });
-  }
+  });
 }
 
 async function readProject({ samples, config, kinds: named }: ProjectOptions): Promise<Project> {

@@ -163,7 +163,10 @@ class Session {
     this.root = dirname(resolve(options.config ?? 'any'));
     const access = clusterAccess({ kubeconfig: stand.adminKubeconfig });
     this.transport = new UndiciTransport(access, `reconstruct-dev/${packageVersion()}`);
-    this.samples = new Samples(new ClusterClient(whileThrottled(this.transport, THROTTLED.command)), systemClock);
+    this.samples = new Samples(
+      new ClusterClient(whileThrottled(this.transport, THROTTLED.command)),
+      systemClock,
+    );
   }
 
   async run(): Promise<void> {
