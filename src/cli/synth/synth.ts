@@ -72,62 +72,55 @@ export function renderAll(
     ...(options.references ?? []),
     ...inputs.map(({ cr }) => cr as CustomResource & AnyObject),
   ];
-  const together = new Map<Kind, CustomResourceInput[]>();
-  const observing = new Set<string>();
   const makers = new Map<string, string>();
-  for (const input of inputs) {
-    const { kind, cr, document } = input;
-    if (!('each' in kind.rendering)) {
-      together.set(kind, [...(together.get(kind) ?? []), input]);
+  const silent: string[] = [];
+  const byKind = Map.groupBy(inputs, ({ kind }) => kind);
+  for (const [kind, ofKind] of byKind) {
+    const name = kind.type.kind;
+    if ('each' in kind.rendering) {
+      const each = kind.rendering.each;
+      for (const input of ofKind) {
+        const { cr, document } = input;
+        try {
+          const objects = render(each, cr, offlineInputs(each, cr, { ...options, references }));
+          refuseTwins(makers, describeRef({ ...refOf(cr), kind: name }), objects);
+          written({ name: fileName(kind.type, cr), of: input, objects });
+          if (!each.generated) continue;
+          const { secretName } = each.generated.propsOf(cr);
+          notes.push({
+            document,
+            path: [],
+            message: `Secret ${secretName} isn't rendered: the operator makes its values`,
+          });
+        } catch (error) {
+          const path = error instanceof OperatorError ? error.path : [];
+          problems.push({ document, path, message: messageOf(error) });
+        }
+      }
+      if (each.observes)
+        notes.push({
+          path: [],
+          message: `${name}: what depends on the status of its children is pending; it is rendered as if there were none yet`,
+        });
       continue;
     }
-    if (kind.rendering.each.observes) observing.add(kind.type.kind);
     try {
-      const objects = render(
-        kind.rendering.each,
-        cr,
-        offlineInputs(kind.rendering.each, cr, { ...options, references }),
-      );
-      refuseTwins(makers, describeRef({ ...refOf(cr), kind: kind.type.kind }), objects);
-      written({ name: fileName(kind.type, cr), of: input, objects });
-      const { generated } = kind.rendering.each;
-      if (generated) {
-        const { secretName } = generated.propsOf(cr);
-        const message = `Secret ${secretName} isn't rendered: the operator makes its values`;
-        notes.push({ document, path: [], message });
-      }
-    } catch (error) {
-      const path = error instanceof OperatorError ? error.path : [];
-      problems.push({ document, path, message: messageOf(error) });
-    }
-  }
-  for (const name of observing) {
-    const message = `${name}: what depends on the status of its children is pending; it is rendered as if there were none yet`;
-    notes.push({ path: [], message });
-  }
-  const silent: string[] = [];
-  for (const [kind, ofKind] of together) {
-    try {
-      const made: string[] = [];
+      let made = 0;
       const findings = renderKind(kind, ofKind, options, (rendered) => {
-        made.push(rendered.name);
+        made++;
         written(rendered);
       });
       for (const [level, remark] of findings) (level === 'error' ? problems : notes).push(remark);
-      if (made.length + findings.length === 0) silent.push(kind.type.kind);
+      if (made + findings.length === 0) silent.push(name);
     } catch (error) {
-      const where = error instanceof OperatorError ? '' : `${kind.type.kind} can't be rendered: `;
+      const where = error instanceof OperatorError ? '' : `${name} can't be rendered: `;
       problems.push({ path: [], message: `${where}${messageOf(error)}` });
     }
   }
-  if (silent.length > 0) {
-    const message = `${silent.join(', ')}: renders no objects: its controllers make them in a cluster; leave it out here`;
-    // Beside others it may be given by the way; alone, nothing would come of it.
-    (silent.length < new Set(inputs.map(({ kind }) => kind)).size ? notes : problems).push({
-      path: [],
-      message,
-    });
-  }
+  // Beside others it may be given by the way; alone, nothing would come of it.
+  const refusing = silent.length < byKind.size ? notes : problems;
+  const message = `${silent.join(', ')}: renders no objects: its controllers make them in a cluster; leave it out here`;
+  if (silent.length > 0) refusing.push({ path: [], message });
   return { problems, notes };
 }
 
