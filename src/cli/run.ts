@@ -144,28 +144,22 @@ function checkSelectable(
   kinds: readonly Kind[],
   { selector, watchNamespaceSelector }: Pick<RunOptions, 'selector' | 'watchNamespaceSelector'>,
 ): void {
-  const refuse = (
-    option: string,
-    isRefused: (kind: Kind) => boolean,
-    why: (names: string) => string,
-  ): void => {
+  const isShared = ({ rendering }: Kind): boolean => !('each' in rendering);
+  const together = 'decide together about what they share';
+  const isClusterScoped = ({ type }: Kind): boolean => !type.namespaced;
+  const byNamespace = ['--watch-namespace-selector', watchNamespaceSelector] as const;
+  const checks = [
+    ['--selector', selector, isShared, together],
+    [...byNamespace, isShared, together],
+    [...byNamespace, isClusterScoped, 'are in no namespace'],
+  ] as const;
+  for (const [option, value, isRefused, why] of checks) {
     const refused = kinds.filter(isRefused).map(({ name }) => name);
-    if (refused.length === 0) return;
+    if (value === undefined || refused.length === 0) continue;
     const others = kinds.map(({ name }) => name).filter((name) => !refused.includes(name));
     const remedy = others.length > 0 ? `name the others with --kinds ${others.join()}` : 'leave it out';
-    throw new CliError(`${option}: ${why(refused.join(' and '))}; ${remedy}`, 2);
-  };
-  const isShared = ({ rendering }: Kind): boolean => !('each' in rendering);
-  const together = (names: string): string =>
-    `all custom resources of ${names} decide together about what they share`;
-  if (selector !== undefined) refuse('--selector', isShared, together);
-  if (watchNamespaceSelector === undefined) return;
-  refuse('--watch-namespace-selector', isShared, together);
-  refuse(
-    '--watch-namespace-selector',
-    ({ type }) => !type.namespaced,
-    (names) => `custom resources of ${names} are in no namespace`,
-  );
+    throw new CliError(`${option}: custom resources of ${refused.join(' and ')} ${why}; ${remedy}`, 2);
+  }
 }
 
 interface Served {

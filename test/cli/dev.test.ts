@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { createLogUpdate } from 'log-update';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { changesBetween, followKinds } from '../../src/cli/dev/follower.js';
-import type { Change } from '../../src/cli/dev/follower.js';
 import { readLogLine, sampleSources } from '../../src/cli/dev/load.js';
 import { IGNORED } from '../../src/cli/dev/session.js';
 import { loadStand } from '../../src/cli/dev/stand.js';
@@ -111,7 +110,7 @@ describe('changes', () => {
     ['a field', [map({ text: 'Hello' })], [map({ text: 'Hi' })], ['.data.text "Hello" -> "Hi"']],
     ['a new object', [], [map({ text: 'a' })], ['created']],
     ['another object of that name', [map({})], [map({}, { uid: 'next' })], ['created again']],
-    ['an object that is gone', [map({})], [], ['gone']],
+    ['nothing of what is gone, which the status shows', [map({})], [], []],
     [
       'no value of a Secret',
       [secret('b25l')],
@@ -126,7 +125,7 @@ describe('changes', () => {
     ],
     ['no bookkeeping', [map({ text: 'a' }, kept('1'))], [map({ text: 'a' }, kept('2'))], []],
   ])('%s', (_, before, after, changes) => {
-    const found = changesBetween(before, after).map((change) => change.text.replace(/^\w+ shop\/web: /, ''));
+    const found = changesBetween(before, after).map((change) => change.replace(/^\w+ shop\/web: /, ''));
     expect(found).toEqual(changes);
   });
 });
@@ -138,7 +137,7 @@ describe('the follower', () => {
   let kinds: readonly object[];
   let stopping: AbortController;
   let documents: StatusDocument[];
-  let changes: Change[];
+  let changes: string[];
   let troubles: (readonly string[])[];
 
   beforeEach(() => {
@@ -188,7 +187,7 @@ describe('the follower', () => {
     kinds = [kind];
     await clock.advance(1_000);
     expect(documents).toHaveLength(3);
-    expect(changes.map(({ text }) => text)).toEqual(['Widget shop/a: created', 'ConfigMap shop/a: created']);
+    expect(changes).toEqual(['Widget shop/a: created', 'ConfigMap shop/a: created']);
   });
 });
 
@@ -255,7 +254,7 @@ describe('views', () => {
     view.show({
       ...{ controller: 'the controller runs', hints: ['  export KUBECONFIG=/k'], troubles: [trouble] },
     });
-    view.changes([{ isGone: false, text: 'ConfigMap a: .b 1 -> 2' }]);
+    view.report('ConfigMap a: .b 1 -> 2');
     written = '';
     view.show({ document: documentOf(note('Ready', events)) });
     view.report('may not list pods', 'warning');

@@ -10,20 +10,14 @@ import { collect, follow } from '../tree/model.js';
 import type { KindData } from '../operators.js';
 import type { StatusDocument } from '../tree/model.js';
 
-export interface Change {
-  readonly isGone: boolean;
-  /** Line such as `ConfigMap default/hello: .data.greeting "Hello" -> "Hi"`. */
-  readonly text: string;
-}
-
 interface FollowerProps {
   readonly api: Api;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** The kinds to look at now. */
   readonly kinds: () => readonly KindData[];
-  /** Called with each look, and the changes since the previous one, which explain the status. */
-  readonly onDocument: (document: StatusDocument, changes: readonly Change[]) => void;
+  /** Called with each look, and lines for the changes since the previous one, which explain the status. */
+  readonly onDocument: (document: StatusDocument, changes: readonly string[]) => void;
   /** Called with each look. @param lines why it failed; none where it succeeded */
   readonly onTrouble: (lines: readonly string[]) => void;
 }
@@ -68,23 +62,22 @@ export async function followKinds({ kinds, onDocument, onTrouble, ...props }: Fo
   });
 }
 
-/** Compares two looks: of custom resources their spec, of their children everything but what controllers report. */
-export function changesBetween(before: readonly AnyObject[], after: readonly AnyObject[]): Change[] {
+/**
+ * Compares two looks: of custom resources their spec, of their children everything but what controllers report. What is gone
+ * the status shows.
+ *
+ * @returns lines such as `ConfigMap default/hello: .data.greeting "Hello" -> "Hi"`
+ */
+export function changesBetween(before: readonly AnyObject[], after: readonly AnyObject[]): string[] {
   const old = new Map(before.map((each) => [objectId(each), each]));
   const now = new Map(after.map((each) => [objectId(each), each]));
-  const change = (object: AnyObject, text: string): Change => ({
-    isGone: text === 'gone',
-    text: `${describeRef(refOf(object))}: ${text}`,
+  return [...now].flatMap(([id, object]) => {
+    const previous = old.get(id);
+    const isSame = previous?.metadata.uid === object.metadata.uid;
+    const texts =
+      previous && isSame ? changedFields(previous, object) : [previous ? 'created again' : 'created'];
+    return texts.map((text) => `${describeRef(refOf(object))}: ${text}`);
   });
-  return [
-    ...[...now].flatMap(([id, object]) => {
-      const previous = old.get(id);
-      if (!previous) return [change(object, 'created')];
-      if (previous.metadata.uid !== object.metadata.uid) return [change(object, 'created again')];
-      return changedFields(previous, object).map((text) => change(object, text));
-    }),
-    ...[...old].filter(([id]) => !now.has(id)).map(([, object]) => change(object, 'gone')),
-  ];
 }
 
 function changedFields(before: AnyObject, after: AnyObject): string[] {

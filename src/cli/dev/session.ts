@@ -288,7 +288,7 @@ class Session {
     return followKinds({
       ...{ api: new Api(this.transport), clock: systemClock, signal, kinds: () => this.kinds },
       onDocument: (document, changes) => {
-        view.changes(changes);
+        for (const change of changes) view.report(change);
         view.show({ document });
       },
       onTrouble: (lines) => {

@@ -5,7 +5,6 @@ import { plain } from '../output.js';
 import type { Color, Paint } from '../output.js';
 import type { EventStatus, ResourceStatus, StatusDocument } from '../tree/model.js';
 import { lineNews, textOf } from '../tree/text.js';
-import type { Change } from './follower.js';
 import type { ControlPlane, Sample } from './stand.js';
 
 export type Tone = 'news' | 'warning' | 'error';
@@ -28,7 +27,6 @@ interface Board {
 export interface View {
   readonly report: (text: string, tone?: Tone) => void;
   readonly show: (part: Partial<Board>) => void;
-  readonly changes: (changes: readonly Change[]) => void;
   readonly close: () => void;
 }
 
@@ -63,9 +61,6 @@ export function terminalView(
     show: (part) => {
       board = { ...board, ...part };
       redraw();
-    },
-    changes: (changes) => {
-      for (const { text } of changes) report(text);
     },
     close: () => {
       if (isClosed) return;
@@ -127,10 +122,6 @@ export function lineView(now: () => Date, write: (text: string) => void): View {
       for (const { title } of before.troubles)
         if (!troubles.some((trouble) => trouble.title === title)) report(`No longer so: ${title}`);
       if (document && document !== before.document) newsOf(document).forEach(report);
-    },
-    changes: (changes) => {
-      // The document says what is gone.
-      for (const { isGone, text } of changes) if (!isGone) report(text);
     },
     close: () => undefined,
   };
