@@ -21,7 +21,7 @@ import { loadProject, projectOptions, startController } from './load.js';
 import type { Project, ProjectOptions } from './load.js';
 import { loadStand, Samples } from './stand.js';
 import type { ControlPlane, Guard, Stand } from './stand.js';
-import { isOnPath, lineView, terminalView, usage } from './view.js';
+import { lineView, terminalView, usage } from './view.js';
 import type { Trouble, View } from './view.js';
 
 interface DevOptions extends SharedOptions {
@@ -61,7 +61,6 @@ async function runControlPlane(): Promise<void> {
   await withControlPlane(startEmpty, write, async (cluster, signal) => {
     write('A control plane runs, in which nothing is installed.');
     usage(cluster).forEach(write);
-    if (!isOnPath('kubectl')) write(`  export PATH=${dirname(cluster.kubectlPath)}:$PATH`);
     await aborted(signal);
   });
 }

@@ -1,5 +1,4 @@
-import { accessSync, constants } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { dirname } from 'node:path';
 import { rfc3339Seconds } from '../../author/conditions.js';
 import { plain } from '../output.js';
 import type { Color, Paint } from '../output.js';
@@ -129,23 +128,13 @@ export function lineView(now: () => Date, write: (text: string) => void): View {
 
 /** Lines on how to reach a cluster from another terminal. @param sample one of it, as an example */
 export function usage({ adminKubeconfig, kubectlPath }: ControlPlane, sample?: Sample): string[] {
-  const kubectl = isOnPath('kubectl') ? 'kubectl' : kubectlPath;
   const { namespace = 'default', name = '' } = sample?.object.metadata ?? {};
   const options = namespace === 'default' ? '' : ` -n ${namespace}`;
   return [
     'Ctrl-C ends it, and leaves nothing behind. In another terminal:',
     `  export KUBECONFIG=${adminKubeconfig}`,
-    ...(sample ? [`  ${kubectl} edit ${sample.type.kind.toLowerCase()}/${name}${options}`] : []),
+    // A kubectl of the user comes first.
+    `  export PATH=$PATH:${dirname(kubectlPath)}`,
+    ...(sample ? [`  kubectl edit ${sample.type.kind.toLowerCase()}/${name}${options}`] : []),
   ];
-}
-
-export function isOnPath(program: string): boolean {
-  return (process.env.PATH ?? '').split(delimiter).some((folder) => {
-    try {
-      accessSync(join(folder, program), constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
 }
