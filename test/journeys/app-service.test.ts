@@ -76,59 +76,9 @@ describe('the status', () => {
     await apps.edit('rolling', { size: 1, image });
     await apps.ready('rolling');
   });
-
-  test('says that a rollout has missed its deadline, until it succeeds', async () => {
-    await apps.create('overdue', { size: 1, image: 'sandbox.invalid/never-ready' });
-    await apps.asRendered('overdue');
-    await cluster.merge(deploymentOf('overdue'), { spec: { progressDeadlineSeconds: 1 } });
-
-    await apps.condition('overdue', { type: 'Stalled', status: 'True', reason: 'ProgressDeadlineExceeded' });
-    await apps.condition('overdue', { type: 'Ready', status: 'False' });
-    await apps.edit('overdue', { size: 1, image });
-
-    await apps.ready('overdue');
-  });
 });
 
 describe('what others have a say in', () => {
-  test('stays: a sidecar, labels, annotations and fields that an AppService leaves open', async () => {
-    await apps.create('meshed', { size: 0, image, ports: [{ port: 80 }] });
-    await apps.asRendered('meshed');
-    const metadata = { name: 'meshed', namespace: apps.namespace };
-    const addition = {
-      metadata: { ...metadata, labels: { team: 'shop' }, annotations: { 'mesh.example.com/on': 'yes' } },
-      spec: {
-        minReadySeconds: 7,
-        template: {
-          metadata: { annotations: { 'mesh.example.com/inject': 'yes' } },
-          spec: { containers: [{ name: 'sidecar', image: 'example.com/mesh:1' }] },
-        },
-      },
-    };
-    await cluster.apply(deployments, { apiVersion: 'apps/v1', kind: 'Deployment', ...addition }, 'mesh');
-    const affinity = { metadata, spec: { sessionAffinity: 'ClientIP', externalTrafficPolicy: 'Local' } };
-    await cluster.apply(services, { apiVersion: 'v1', kind: 'Service', ...affinity }, 'mesh');
-
-    await apps.edit('meshed', { size: 0, image: 'example.com/web:2', ports: [{ port: 81 }] });
-
-    await apps.asRendered('meshed');
-    const deployment = await cluster.get<Deployment>(deploymentOf('meshed'));
-    const { template } = deployment.spec!;
-    expect(template.spec!.containers.map(({ name, image }) => [name, image])).toEqual(
-      expect.arrayContaining([
-        ['meshed', 'example.com/web:2'],
-        ['sidecar', 'example.com/mesh:1'],
-      ]),
-    );
-    expect(template.metadata!.annotations).toEqual(addition.spec.template.metadata.annotations);
-    expect(deployment.spec!.minReadySeconds).toBe(7);
-    expect(deployment.metadata).toMatchObject({
-      labels: addition.metadata.labels,
-      annotations: addition.metadata.annotations,
-    });
-    expect((await cluster.get<Service>(serviceOf('meshed'))).spec).toMatchObject(affinity.spec);
-  });
-
   test('a node port that the cluster has chosen stays whatever else is edited', async () => {
     await apps.create('exposed', { size: 0, image, ports: [{ name: 'http', port: 80 }] });
     await apps.asRendered('exposed');

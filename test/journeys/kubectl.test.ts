@@ -4,7 +4,7 @@ import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import type { Wire } from '../../src/author/kubernetes-types.js';
-import { collection, deployments, eventually, services } from '../support/cluster.js';
+import { collection, deployments, eventually } from '../support/cluster.js';
 import type { Subject } from '../support/subject.js';
 import { cluster, journey, logFromNowOn, operator } from './support/operator.js';
 
@@ -92,27 +92,6 @@ describe('kubectl get', () => {
     expect((await cells('inside')).Message).toContain("can't be pulled");
     expect(await cells('closed')).toMatchObject({ Ready: 'True', Reason: 'ScaledToZero', Ports: null });
   });
-
-  test('shows the ports as they are after each edit', async () => {
-    const shown = async (): Promise<unknown> => (await cells('edited')).Ports;
-    const both = [
-      { name: 'a', port: 80 },
-      { name: 'b', port: 53, protocol: 'UDP' },
-    ];
-    await apps.create('edited', { size: 0, image, ports: both, service: { type: 'ClusterIP' } });
-    await apps.ready('edited');
-    expect(await shown()).toBe('80/TCP,53/UDP');
-
-    await apps.edit('edited', { size: 0, image, ports: [both[1]], service: { type: 'ClusterIP' } });
-    await apps.ready('edited');
-    expect(await shown()).toBe('53/UDP');
-    await apps.edit('edited', { size: 0, image });
-    await apps.asRendered('edited');
-    await eventually(async () => {
-      expect(await shown()).toBe(null);
-    });
-    expect(await cluster.find(apps.childPlace(services, 'edited'))).toBeUndefined();
-  });
 });
 
 describe('kubectl scale', () => {
@@ -185,12 +164,5 @@ describe('kubectl wait --for=condition=Ready', () => {
 
     await log.logged(({ msg, name }) => msg === 'reconciled' && name === 'awaited');
     expect((await apps.get('awaited')).status).toMatchObject({ availableReplicas: 2 });
-  });
-
-  test('waits in vain for what never comes', async () => {
-    await apps.create('stuck', { size: 1, image: 'sandbox.invalid/never-ready' });
-    await apps.condition('stuck', { type: 'Ready', status: 'Unknown', reason: 'RollingOut' });
-
-    expect(await waitsForReady('stuck', '1s')).toBe(false);
   });
 });

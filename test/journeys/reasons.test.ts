@@ -1,9 +1,7 @@
-import type { V1Service } from '@kubernetes/client-node';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { resourceType } from '../../src/contract/resource.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
-import type { Wire } from '../../src/author/kubernetes-types.js';
-import { eventually, services } from '../support/cluster.js';
+import { eventually } from '../support/cluster.js';
 import { writes } from '../support/requests.js';
 import type { Subject } from '../support/subject.js';
 import { cluster, journey, operator } from './support/operator.js';
@@ -166,36 +164,6 @@ describe('pods', () => {
 });
 
 describe('objects', () => {
-  test('a node port that another Service has, and that becomes free', async () => {
-    // GIVEN
-    const holder = { type: services, namespace: apps.namespace, name: 'holder' };
-    const { spec } = (await cluster.create(services, {
-      ...{ apiVersion: 'v1', kind: 'Service', metadata: { name: holder.name, namespace: holder.namespace } },
-      spec: { type: 'NodePort', ports: [{ port: 80 }] },
-    })) as unknown as Wire<V1Service>;
-    const nodePort = spec!.ports![0]!.nodePort!;
-
-    // WHEN
-    await apps.create('taken', { size: 1, image, ports: [{ port: 80, nodePort }] });
-
-    // THEN
-    expect(await fares(apps, 'taken', ['stalled', 'NodePortConflict'])).toContain(String(nodePort));
-    await cluster.delete(holder);
-    await fares(apps, 'taken', ['ready', 'Available']);
-    expect((await apps.get('taken')).status?.ports).toEqual([{ port: 80, nodePort, protocol: 'TCP' }]);
-  });
-
-  test('a foreign object of the same name', async () => {
-    await cluster.create(services, {
-      ...{ apiVersion: 'v1', kind: 'Service', metadata: { name: 'foreign', namespace: apps.namespace } },
-      spec: { ports: [{ port: 80 }] },
-    });
-
-    await apps.create('foreign', { size: 1, image, ports: [{ port: 80 }] });
-
-    await fares(apps, 'foreign', ['stalled', 'OwnershipConflict']);
-  });
-
   test('a policy that refuses, and then no longer has to', async () => {
     await apps.create('refused', { size: 51, image });
     expect(await fares(apps, 'refused', ['stalled', 'PolicyDenied'])).toContain('spec.size');
