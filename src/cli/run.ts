@@ -11,7 +11,7 @@ import { UndiciTransport } from '../client/transport.js';
 import type { Transport } from '../client/transport.js';
 import { controllerRender } from '../render/render.js';
 import { certificateIn, selfSignedCertificate } from '../telemetry/certificate.js';
-import { checkedPath, eventLoopCheck } from '../telemetry/checks.js';
+import { checkedPath } from '../telemetry/checks.js';
 import type { Check } from '../telemetry/checks.js';
 import { onceASecond, serveHttp } from '../telemetry/http.js';
 import type { HttpServer, ServeOptions } from '../telemetry/http.js';
@@ -187,7 +187,6 @@ async function startServers(options: RunOptions, served: Served): Promise<HttpSe
   }
   if (healthBindAddress !== '0') {
     const live = [
-      eventLoopCheck(systemClock),
       listing('leader', () => manager.staleLeadership()),
       listing('watches', () => manager.silentWatches()),
     ];

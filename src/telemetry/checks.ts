@@ -1,6 +1,6 @@
 import { messageOf } from '../contract/error.js';
 import type { Answer, Routes } from './http.js';
-import type { Logger, Timers } from './logger.js';
+import type { Logger } from './logger.js';
 
 /** A condition of a healthy or ready process. */
 export interface Check {
@@ -75,29 +75,4 @@ function reasonOf(check: Check['check']): string | undefined {
   } catch (error) {
     return messageOf(error);
   }
-}
-
-const BEAT_MILLISECONDS = 10_000;
-const LIMIT_MILLISECONDS = 30_000;
-
-/**
- * Fails when timers no longer fire although requests are still answered: renewals and retries would be dead then.
- *
- * **Caveats.** An event loop that is blocked altogether can't report itself: the probe's own timeout finds that.
- * @param now monotonic, milliseconds: the wall clock may be set
- */
-export function eventLoopCheck(timers: Timers, now: () => number = () => performance.now()): Check {
-  let beatAt = now();
-  const beat = (): void => {
-    beatAt = now();
-    timers.setTimer(BEAT_MILLISECONDS, beat);
-  };
-  beat();
-  return {
-    name: 'event-loop',
-    check: () => {
-      const late = now() - beatAt - BEAT_MILLISECONDS;
-      return late <= LIMIT_MILLISECONDS ? undefined : `a timer is ${Math.round(late / 1000)} s late`;
-    },
-  };
 }

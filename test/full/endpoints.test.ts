@@ -40,7 +40,7 @@ test('the controller is ready once it follows everything, and names what it does
   expect((await fetch(`http://${health}/readyz?exclude=caches`)).status).toBe(200);
   expect((await fetch(`http://${health}/healthz`)).status).toBe(200);
   expect(await (await fetch(`http://${health}/healthz?verbose`)).text()).toBe(
-    '[+]ping ok\n[+]event-loop ok\n[+]leader ok\n[+]watches ok\nhealthz check passed\n',
+    '[+]ping ok\n[+]leader ok\n[+]watches ok\nhealthz check passed\n',
   );
   const scraped = await (await fetch(`http://${metrics}/metrics`)).text();
   expect(scraped).toMatch(

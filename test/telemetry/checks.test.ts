@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { checkedPath, eventLoopCheck } from '../../src/telemetry/checks.js';
+import { checkedPath } from '../../src/telemetry/checks.js';
 import type { Check } from '../../src/telemetry/checks.js';
 import { recordingLogger } from '../engine/support/builders.js';
 import type { LogLine } from '../engine/support/builders.js';
-import { VirtualClock } from '../engine/support/virtual-clock.js';
 
 /** A path with a check `caches` that fails with what `given.reason` says. */
 function aPath() {
@@ -73,25 +72,5 @@ describe('checkedPath', () => {
       },
       { level: 'info', fields: { path: '/readyz', check: 'caches' }, message: 'check passed again' },
     ]);
-  });
-});
-
-describe('eventLoopCheck', () => {
-  it('passes while timers fire', () => {
-    const clock = new VirtualClock();
-    const { check } = eventLoopCheck(clock, () => clock.now());
-    for (let second = 0; second < 300; second += 7) {
-      clock.jump(7_000);
-      expect(check()).toBeUndefined();
-    }
-  });
-
-  it('fails when a timer is more than half a minute late', () => {
-    let time = 0;
-    const { check } = eventLoopCheck({ setTimer: () => ({ cancel: () => undefined }) }, () => time);
-    time = 40_000;
-    expect(check()).toBeUndefined();
-    time = 43_000;
-    expect(check()).toBe('a timer is 33 s late');
   });
 });
