@@ -303,15 +303,3 @@ test('an object that two custom resources make is refused, as the operator would
     '<stdin>: document 2, line 10: Globe web makes ConfigMap web, and so does Widget web: give one of them another name',
   ]);
 });
-
-test('null in the metadata is absent, and the value of a label or an annotation is empty text', async () => {
-  const nulls = [
-    'labels: { team: }',
-    'annotations: { note: ~ }',
-    'finalizers: null',
-    'uid:',
-    'resourceVersion:',
-  ];
-  const [file] = await synthText(WEB.replace('name: web', ['name: web', ...nulls].join('\n  ')));
-  expect(file?.text).toBe((await synthText(WEB))[0]?.text);
-});
