@@ -5,7 +5,6 @@ import { kindFlagValues } from './options.js';
 import type { SharedOptions } from './options.js';
 import { loadKinds } from './config.js';
 import { compare, differs, refusals } from './diff/compare.js';
-import type { Diff } from './diff/compare.js';
 import { compareLive } from './diff/live.js';
 import type { LiveDiff } from './diff/live.js';
 import { documentOf, liveJson, liveText, NONE, textOf } from './diff/text.js';
@@ -58,7 +57,7 @@ export async function runDiff(words: readonly string[], options: DiffOptions): P
     if (targets?.some(({ name }) => name === undefined)) {
       const found = await live(targets, options.details ?? 0);
       const text = output === 'text' ? liveText(found, paint) : documentText(liveJson(found), output);
-      await conclude(text, found.changes.length > 0, found.errors);
+      await conclude(text, found.changes.length > 0, found.changes);
     } else {
       const { recursive = false } = options;
       const sources = [...words, ...files];
@@ -66,16 +65,21 @@ export async function runDiff(words: readonly string[], options: DiffOptions): P
         ? (await live(targets, Infinity)).kept
         : await compare({ ...common, sources, kinds, recursive, namespace });
       const text = output === 'text' ? textOf(diff, paint) : documentText(documentOf(diff), output);
-      await conclude(text, differs(diff), diff.objects);
+      const errors = diff.objects.flatMap(({ error }) => error ?? []);
+      await conclude(text, differs(diff), errors);
     }
   });
 }
 
 /** Prints a diff, and sets the exit code. That nothing differs is for people, and leaves standard output empty. */
-async function conclude(text: string, isDifferent: boolean, objects: Diff['objects']): Promise<void> {
+async function conclude(
+  text: string,
+  isDifferent: boolean,
+  failures: Parameters<typeof refusals>[0],
+): Promise<void> {
   if (text === '') printError(NONE);
   else await print(text);
-  const refused = refusals({ objects });
+  const refused = refusals(failures);
   if (refused.length > 0) throw new CliError(refused, 3);
   if (isDifferent) process.exitCode = 1;
 }

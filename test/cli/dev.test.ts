@@ -163,7 +163,7 @@ describe('the follower', () => {
     server.refused.set('widgets', failure(429, 'TooManyRequests', 'busy'));
     look();
     await clock.advance(0);
-    expect(troubles).toEqual([['List widgets: 429 busy']]);
+    expect(troubles).toEqual([[expect.stringContaining('busy')]]);
     await clock.advance(1_000);
     expect(troubles).toHaveLength(2);
     server.refused.clear();

@@ -1,6 +1,6 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { textOf as diffText } from '../../src/cli/diff/text.js';
-import { plain, plainAll, print, showProgress } from '../../src/cli/output.js';
+import { plain, plainAll, print, showProgress, warn } from '../../src/cli/output.js';
 import { textOf as statusText, watchText } from '../../src/cli/tree/text.js';
 import type { StatusDocument } from '../../src/cli/tree/model.js';
 import { OperatorError } from '../../src/contract/error.js';
@@ -95,6 +95,13 @@ test('progress is shown on a terminal once it takes more than two seconds, at mo
   };
   expect(shownOn(false)).toBe('');
   expect(shownOn(true)).toBe('\r2,000 of 10,000 compared\u001b[K\r2,500 compared\u001b[K\r\u001b[K');
+});
+
+test('a warning is printed once', () => {
+  const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  for (const line of ['a', 'b', 'a']) warn(line);
+  expect(write.mock.calls.map(([text]) => text)).toEqual(['warning: a\n', 'warning: b\n']);
+  write.mockRestore();
 });
 
 test('lines that are printed leave no listener behind', async () => {

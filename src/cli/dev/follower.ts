@@ -6,7 +6,7 @@ import type { Api } from '../../client/api.js';
 import type { Clock } from '../../client/clock.js';
 import { showValue } from '../../validate/problem.js';
 import { fieldChanges, redactedPair } from '../diff/fields.js';
-import { collect, follow } from '../tree/model.js';
+import { follow, look } from '../tree/model.js';
 import type { KindData } from '../operators.js';
 import type { StatusDocument } from '../tree/model.js';
 
@@ -42,7 +42,7 @@ export async function followKinds({ kinds, onDocument, onTrouble, ...props }: Fo
         }
       };
       const targets = kinds().map((kind) => ({ kind }));
-      return collect({ targets, operators: false }, recorded, new Date());
+      return look({ targets, operators: false }, recorded);
     },
     onDocument: (document) => {
       onTrouble([]);

@@ -256,8 +256,10 @@ const OF_CLUSTER: ReadonlySet<string> = new Set([
   DRY_RUN_UNSUPPORTED,
 ]);
 
-/** Returns the errors of the cluster by which the outcome is incomplete, each once. */
-export function refusals({ objects }: Pick<Diff, 'objects'>): string[] {
-  const errors = objects.map(({ error }) => error).filter((error) => OF_CLUSTER.has(error?.reason ?? ''));
-  return [...new Set(errors.map((error) => error?.message ?? ''))];
+/** Returns the messages of errors of the cluster, by which a diff is incomplete, each once. */
+export function refusals(
+  failures: readonly { readonly reason?: string; readonly message?: string }[],
+): string[] {
+  const ofCluster = failures.filter(({ reason = '' }) => OF_CLUSTER.has(reason));
+  return [...new Set(ofCluster.map(({ message = '' }) => message))];
 }

@@ -69,8 +69,6 @@ export interface LiveDiff {
   readonly changes: readonly ChangeGroup[];
   /** Objects in full: all of what was named, else the first that differ. */
   readonly kept: Diff;
-  /** An object for each reason of an error. */
-  readonly errors: readonly ObjectPreview[];
 }
 
 /** Maximum number of custom resources that are compared together: their names fit into a URL. */
@@ -204,7 +202,6 @@ class Summary {
   private readonly groups = new Map<string, ChangeGroup>();
   private readonly explanations: Explanation[] = [];
   private kept: ObjectPreview[] = [];
-  private readonly errors = new Map<string, ObjectPreview>();
   private paused = 0;
 
   /** @param details number of objects that are kept in full */
@@ -216,14 +213,13 @@ class Summary {
     this.explanations.push(...explanations);
     this.paused += paused;
     for (const object of objects) {
-      const { ref, action, error } = object;
+      const { ref, action } = object;
       this.counts[action] = (this.counts[action] ?? 0) + 1;
       this.types.set(groupKind(ref), (this.types.get(groupKind(ref)) ?? 0) + 1);
       if (!isDifference(object)) continue;
       for (const change of changesOf(object)) this.count(change, keyOfPreview(object));
       this.kept.push(object);
       if (this.kept.length >= 2 * this.details + 10) this.kept = this.firstKept();
-      if (error) this.errors.set(error.reason, object);
     }
   }
 
@@ -234,7 +230,6 @@ class Summary {
       ...{ compared: this.resources, counts: this.counts, paused: this.paused },
       changes: changes.map((change) => ({ ...change, of: this.types.get(groupKind(change)) ?? 0 })),
       kept: { objects: this.firstKept(), explanations: this.explanations },
-      errors: [...this.errors.values()],
     };
   }
 

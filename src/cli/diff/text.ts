@@ -89,7 +89,7 @@ function valueLines(change: object, paint: Paint, max = Infinity): string[] {
   return [...marked('before', '-', 'red'), ...marked('after', '+', 'green')];
 }
 
-export function liveJson({ kept, errors, ...diff }: LiveDiff): object {
+export function liveJson({ kept, ...diff }: LiveDiff): object {
   return { differs: diff.changes.length > 0, ...diff, objects: kept.objects.map(objectOf) };
 }
 

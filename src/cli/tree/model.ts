@@ -327,18 +327,6 @@ export function lister(api: Api, signal?: AbortSignal): List {
   };
 }
 
-/**
- * Collects custom resources as `collect` does, for a command.
- * @throws CliError with exit code 3 where the kinds aren't installed; OperatorError where the cluster refuses
- */
-export async function look(scope: TreeScope, list: List): Promise<StatusDocument> {
-  return collect(scope, list, new Date()).catch((error: unknown) => {
-    if (error instanceof ApiError && error.kindNotServed)
-      throw notInstalled(scope.targets.map(({ kind }) => kind.type.kind));
-    throw classify(error, 'Look for custom resources');
-  });
-}
-
 /** Interval between looks. */
 const POLL_MILLISECONDS = 1_000;
 /** Maximum share of the time that is spent on looks, so that large clusters are asked less often. */
@@ -383,9 +371,9 @@ export async function follow(props: FollowProps): Promise<void> {
  *
  * **Guarantees.** What may not be read is noted, and doesn't keep the rest from being collected.
  *
- * @throws ApiError where none of the kinds can be read
+ * @throws CliError with exit code 3 where the kinds aren't installed; OperatorError where the cluster refuses
  */
-export async function collect(scope: TreeScope, list: List, now: Date): Promise<StatusDocument> {
+export async function look(scope: TreeScope, list: List, now = new Date()): Promise<StatusDocument> {
   const found: { readonly target: Target; readonly crs: readonly AnyObject[] }[] = [];
   const failures: ListFailure[] = [];
   for (const target of scope.targets) {
@@ -399,7 +387,10 @@ export async function collect(scope: TreeScope, list: List, now: Date): Promise<
   const unreadable = failures.filter(({ error }) => !error.kindNotServed);
   // A missing right is worth more to the reader than a kind that isn't installed.
   const [worst] = [...unreadable, ...missing];
-  if (found.length === 0 && worst) throw worst.error;
+  if (found.length === 0 && worst)
+    throw worst.error.kindNotServed
+      ? notInstalled(missing.map(({ type }) => type.kind))
+      : classify(worst.error, 'Look for custom resources');
   const resources = await Promise.all(
     found.flatMap(({ target, crs }) => crs.map((cr) => resourceStatus(cr, target, scope, list))),
   );

@@ -175,8 +175,10 @@ describe('a comparison', () => {
 
   test("of a child that a webhook doesn't try says so of the cluster", async () => {
     const server = new StoredServer([], ({ method }) => (method === 'PATCH' ? unsupported : undefined));
-    const outcome = await compared(server);
-    expect(refusals(outcome)).toEqual([expect.stringContaining('does not support dry run')]);
+    const { objects } = await compared(server);
+    expect(refusals(objects.flatMap(({ error }) => error ?? []))).toEqual([
+      expect.stringContaining('does not support dry run'),
+    ]);
   });
 
   test('of a custom resource where no operator looks warns that nothing follows from it', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { noSuchResource } from '../../../src/cli/targets.js';
-import { collect, lister, look } from '../../../src/cli/tree/model.js';
+import { lister, look } from '../../../src/cli/tree/model.js';
 import { textOf } from '../../../src/cli/tree/text.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { resourceType } from '../../../src/contract/resource.js';
@@ -44,7 +44,7 @@ const one = [{ kind: appService, name: 'web' }];
 test("all of a kind cost as many lists as one of it, and no list of others' objects", async () => {
   const server = new StoredServer(['a', 'b', 'c'].flatMap((name) => [app(name), deployment(name)]));
   const scope = { targets: [{ kind: appService }], namespace: 'shop' };
-  const { resources } = await collect(scope, lister(new Api(server)), now);
+  const { resources } = await look(scope, lister(new Api(server)), now);
 
   expect(resources.map(({ children }) => children.length)).toEqual([1, 1, 1]);
   const asked = server.requests.map(({ path, query = {} }) =>
@@ -61,7 +61,7 @@ test('a child is judged by the status that its kind makes of it', async () => {
   const [type] = appService.children.filter(({ kind }) => kind === 'Service');
   const kind = { ...appService, children: [{ ...type!, keep: () => ({ status: { conditions } }) }] };
   const child = { ...deployment('web'), apiVersion: 'v1', kind: 'Service' };
-  const { resources } = await collect(
+  const { resources } = await look(
     { targets: [{ kind }], namespace: 'shop' },
     lister(apiOf([app('web'), child]).api),
     now,
@@ -79,7 +79,7 @@ test('a child whose kind fails to judge it is judged by its own status, which is
   };
   const children = appService.children.map((type) => ({ ...type, keep }));
   const kind = { ...appService, children };
-  const { resources } = await collect(
+  const { resources } = await look(
     { targets: [{ kind }], namespace: 'shop' },
     lister(apiOf([app('web'), deployment('web')]).api),
     now,
@@ -106,7 +106,7 @@ test('a cluster-scoped custom resource is shown with the pods and events of its 
   };
   const { api } = apiOf([cr, ...inNamespace('shop'), ...inNamespace('depot')]);
   const scope = { targets: [{ kind, name: 'web' }], namespace: 'other', operators: false };
-  const document = await collect(scope, lister(api), now);
+  const document = await look(scope, lister(api), now);
 
   const [web] = document.resources;
   expect(web?.children.map(({ namespace, pods }) => [namespace, pods.map(({ name }) => name)])).toEqual([
@@ -130,7 +130,7 @@ test('the Secret of generated values is shown, of whose data nothing is asked fo
   const secret = anObject({ apiVersion: 'v1', kind: 'Secret' }, 'web-vault-generated', metadata);
   const server = new StoredServer([anObject(kind.type, 'web', { uid: 'uid-web' }, { spec: {} }), secret]);
   const scope = { targets: [{ kind }], namespace: 'shop', operators: false };
-  const { resources } = await collect(scope, lister(new Api(server)), now);
+  const { resources } = await look(scope, lister(new Api(server)), now);
 
   expect(resources[0]?.children).toMatchObject([
     { kind: 'Secret', name: 'web-vault-generated', phase: 'ready' },
@@ -152,7 +152,7 @@ test('a pod is shown once, also where the selector of its Job is another than th
     anObject(POD, 'web-x', { uid: 'uid-pod', labels, ownerReferences: [job] }),
   ]);
   const targets = [{ kind, name: 'web' }];
-  const { resources } = await collect({ targets, namespace: 'shop', operators: false }, lister(api), now);
+  const { resources } = await look({ targets, namespace: 'shop', operators: false }, lister(api), now);
   const pods = resources[0]?.children.map(({ kind: of, pods: made }) => [of, made.map(({ name }) => name)]);
   expect(pods).toContainEqual(['Job', ['web-x']]);
 });
@@ -165,7 +165,7 @@ describe('what is refused', () => {
 
   test('of children, pods and events is one note, and no failure', async () => {
     const { api } = apiOf([app('web'), deployment('web')], refusing(['services', 'pods', 'events']));
-    const { resources } = await collect({ targets: one, namespace: 'shop' }, lister(api), now);
+    const { resources } = await look({ targets: one, namespace: 'shop' }, lister(api), now);
     expect(resources[0]!.notes).toEqual([
       'Not shown, since the right to list them is missing: events, pods, services',
     ]);
@@ -175,7 +175,7 @@ describe('what is refused', () => {
   test('of one kind among several is a note, of the only one a failure', async () => {
     const { api } = apiOf([app('web')], refusing(['jobwatchers']));
     const targets = [{ kind: appService }, { kind: jobWatcher }];
-    const { notes, resources } = await collect({ targets, namespace: 'shop' }, lister(api), now);
+    const { notes, resources } = await look({ targets, namespace: 'shop' }, lister(api), now);
     expect(resources).toHaveLength(1);
     expect(notes[0]).toBe('Not shown, since the right to list them is missing: jobwatchers');
     const alone = { targets: [{ kind: jobWatcher }], namespace: 'shop' };
@@ -195,11 +195,7 @@ test('a type of children that is not served is one note, and none where it need 
     [app('web')],
     ({ path }) => answers.find(([plural]) => path.endsWith(`/${plural}`))?.[1],
   );
-  const { resources } = await collect(
-    { targets: one, namespace: 'shop', operators: false },
-    lister(api),
-    now,
-  );
+  const { resources } = await look({ targets: one, namespace: 'shop', operators: false }, lister(api), now);
 
   expect(resources[0]).toMatchObject({
     notes: ['Not served by the API server: deployments of apps/v1, services of v1'],
@@ -223,21 +219,10 @@ test('of a name that is not there, the ones that are there are named', async () 
   });
 });
 
-test('of Secrets nothing but the metadata is asked for', async () => {
-  const accepts: (string | undefined)[] = [];
-  const { api } = apiOf([], ({ accept }) => {
-    accepts.push(accept);
-    return undefined;
-  });
-  const type = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true };
-  await lister(api)({ type, namespace: 'shop' });
-  expect(accepts).toEqual(['application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1']);
-});
-
 test('where no operator looks after it, a custom resource is judged by its children', async () => {
   const { api } = apiOf([app('web'), deployment('web', { generation: 1 })]);
   const scope = { targets: one, namespace: 'shop' };
   const wordOf = async (operators: boolean): Promise<string | undefined> =>
-    (await collect({ ...scope, operators }, lister(api), now)).resources[0]?.verdict.word;
+    (await look({ ...scope, operators }, lister(api), now)).resources[0]?.verdict.word;
   expect([await wordOf(true), await wordOf(false)]).toEqual(['Reconciling', 'Unknown']);
 });
