@@ -21,7 +21,7 @@ const BARS = { files: 45, functions: 430 };
 
 const lib = pathToFileURL(join(repoFolder(), 'lib/')).href;
 
-/** `npm run reference:walk` updates the page. */
+/** With `--update`, Vitest writes the page. */
 test('one edit of a custom resource passes the files of docs/walk.md', async () => {
   await installCrd(cluster, appService);
   const apps = new Subject(cluster, appService, await cluster.makeNamespace('walk'));
