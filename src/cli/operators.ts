@@ -1,3 +1,4 @@
+import type { V1Deployment, V1Lease } from '@kubernetes/client-node';
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { FlagValues, Kind, KindContext, Policy, Render } from '../contract/kind.js';
 import { LEASE_NAME } from '../contract/names.js';
@@ -5,6 +6,7 @@ import { byName, describeRef, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
 import type { Scope } from '../client/api.js';
+import type { Wire } from '../author/kubernetes-types.js';
 import { statusOf } from '../author/readiness.js';
 import { ApiError } from '../client/api-error.js';
 import type { ClusterApi } from '../client/cluster.js';
@@ -92,7 +94,7 @@ export async function operatorsFor(
   const operators: OperatorStatus[] = [];
   for (const [index, operator] of found.entries()) {
     const { namespace, observesOnly, restraints } = operator;
-    const { spec, status } = (deployments[index] ?? {}) as DeploymentCounts;
+    const { spec, status } = deployments[index] as Wire<V1Deployment>;
     const [available, replicas] = [status?.availableReplicas ?? 0, spec?.replicas ?? 1];
     const { leader, fault } = observesOnly ? {} : await leaderIn(namespace, list, now);
     operators.push({
@@ -105,11 +107,6 @@ export async function operatorsFor(
     if (trouble !== undefined && matters) notes.add(trouble);
   }
   return { operators, unattended, notes: [...notes] };
-}
-
-interface DeploymentCounts {
-  readonly spec?: { readonly replicas?: number };
-  readonly status?: { readonly availableReplicas?: number };
 }
 
 function unattendedNote(place: KindInNamespace, found: readonly InstalledOperator[]): string {
@@ -137,10 +134,10 @@ async function leaderIn(
   list: List,
   now: Date,
 ): Promise<{ readonly leader?: string; readonly fault?: string }> {
-  type LeaseSpec = { holderIdentity?: string; renewTime?: string; leaseDurationSeconds?: number };
   const leases = await list({ type: leaseType, namespace, name: LEASE_NAME }).catch(() => undefined);
   if (!leases) return {};
-  const { holderIdentity = '', leaseDurationSeconds = 0, renewTime } = (leases[0]?.spec ?? {}) as LeaseSpec;
+  const { spec = {} } = (leases[0] ?? {}) as Wire<V1Lease>;
+  const { holderIdentity = '', leaseDurationSeconds = 0, renewTime } = spec;
   const isHeld = holderIdentity !== '' && renewTime !== undefined;
   const late = isHeld ? now.getTime() - Date.parse(renewTime) - leaseDurationSeconds * 1000 : Infinity;
   if (late <= TOLERATED_MILLISECONDS) return { leader: holderIdentity };

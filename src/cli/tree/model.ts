@@ -1,11 +1,11 @@
-import type { V1Pod } from '@kubernetes/client-node';
+import type { EventsV1Event, V1Pod } from '@kubernetes/client-node';
 import type { Phase } from '../../contract/conditions.js';
 import type { CustomResourceDefinition } from '../../contract/crd.js';
 import { messageOf } from '../../contract/error.js';
 import { ROTATED, secretType } from '../../values/generated.js';
 import type { OwnedKind } from '../../contract/kind.js';
 import { selectorLabels } from '../../contract/names.js';
-import { byName, compare, controllerOf, describeRef, isMap, refOf } from '../../contract/object.js';
+import { byName, compare, controllerOf, isMap, refOf } from '../../contract/object.js';
 import type { AnyObject, ObjectRef } from '../../contract/object.js';
 import type { Wire } from '../../author/kubernetes-types.js';
 import type { ChildType } from '../../author/owned-children.js';
@@ -245,16 +245,7 @@ export function podSelector(child: AnyObject, own: string): string | undefined {
   return labels.map(([name, value]) => `${name}=${value}`).join() || undefined;
 }
 
-interface Event extends AnyObject {
-  readonly type?: string;
-  readonly reason?: string;
-  readonly note?: string;
-  readonly regarding?: { readonly kind?: string; readonly name?: string; readonly uid?: string };
-  readonly eventTime?: string | null;
-  readonly series?: { readonly count: number; readonly lastObservedTime: string } | null;
-  readonly deprecatedCount?: number;
-  readonly deprecatedLastTimestamp?: string | null;
-}
+type Event = Partial<Wire<EventsV1Event>> & AnyObject;
 
 /** Reasons of events by which an autoscaler announces a node for a pod. */
 const ANNOUNCED: ReadonlySet<string> = new Set(['TriggeredScaleUp', 'Nominated']);
@@ -443,15 +434,13 @@ async function resourceStatus(
   const [[label, value] = ['', '']] = Object.entries(selectorLabels(kind.type, name ?? ''));
   const own = name === undefined ? label : `${label}=${value}`;
   const types = childTypes(kind);
-  const faults: string[] = [];
-  const candidates = await Promise.all(
-    types.map(async (type) =>
-      (await listed(type, own))
-        .filter((object) => controllerOf(object)?.uid === uid)
-        .map((object) => asJudged(object, type, faults)),
-    ),
-  );
-  const objects = candidates.flat();
+  const faults = new Set<string>();
+  const lists = types.map(async (type) => {
+    const found = await listed(type, own);
+    const controlled = found.filter((object) => controllerOf(object)?.uid === uid);
+    return controlled.map((object) => asJudged(object, type, faults));
+  });
+  const objects = (await Promise.all(lists)).flat();
   const selectors = new Set(objects.flatMap((child) => podSelector(child, own) ?? []));
   const podLists = await Promise.all([...selectors].map((selector) => listed(podType, selector)));
   // Events on objects without a namespace are in `default`.
@@ -464,9 +453,7 @@ async function resourceStatus(
   const announced = new Set(announcing.map(({ regarding }) => regarding?.uid));
   const children = objects.map((child) => childStatus(child, pods, announced));
 
-  const isAbsent = ({ type, error }: ListFailure & { readonly type: ChildType }): boolean =>
-    error.kindNotServed && type.optional === true;
-  const missed = failures.filter((each) => !isAbsent(each));
+  const missed = failures.filter(({ type, error }) => !(type.optional && error.kindNotServed));
   const unseen = missed
     .filter(({ type }) => types.includes(type))
     .map(({ type, error }) => ({ plural: type.plural, forbidden: error.code === 403 }));
@@ -485,15 +472,12 @@ async function resourceStatus(
  * Returns a child with the status that its kind makes of it.
  * @param faults takes what `keep` throws; of the metadata of a Secret, which is all that is listed, it may miss the rest
  */
-function asJudged(child: AnyObject, type: ChildType, faults: string[]): AnyObject {
+function asJudged(child: AnyObject, type: ChildType, faults: Set<string>): AnyObject {
   try {
     return withKeptStatus(child, type.keep?.(child));
   } catch (error) {
-    const name = describeRef(refOf(child));
-    if (groupKind(child) !== 'Secret')
-      faults.push(
-        `${name} is judged by its own status, since "keep" of its kind throws: ${messageOf(error)}`,
-      );
+    const what = `"keep" of the kind's ${type.plural} throws, so they are judged by their own status`;
+    if (groupKind(type) !== 'Secret') faults.add(`${what}: ${messageOf(error)}`);
     return child;
   }
 }
@@ -505,7 +489,7 @@ export function scopeOf(scope: { readonly [Name in keyof Scope]: Scope[Name] | u
 }
 
 interface ListFailure {
-  readonly type: ResourceType;
+  readonly type: ResourceType & Pick<ChildType, 'optional'>;
   readonly error: ApiError;
 }
 

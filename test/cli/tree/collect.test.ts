@@ -84,9 +84,7 @@ test('a child whose kind fails to judge it is judged by its own status, which is
     lister(apiOf([app('web'), deployment('web')]).api),
     now,
   );
-  const notes = [
-    'Deployment shop/web is judged by its own status, since "keep" of its kind throws: no field',
-  ];
+  const notes = [`"keep" of the kind's deployments throws, so they are judged by their own status: no field`];
   expect(resources[0]).toMatchObject({ children: [{ kind: 'Deployment' }], notes });
 });
 
