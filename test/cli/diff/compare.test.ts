@@ -5,7 +5,7 @@ import { compare, refusals } from '../../../src/cli/diff/compare.js';
 import { OperatorError } from '../../../src/contract/error.js';
 import type { KindContext } from '../../../src/contract/kind.js';
 import type { AnyObject } from '../../../src/contract/object.js';
-import type { Transport } from '../../../src/client/transport.js';
+import type { ApiResponse, Transport } from '../../../src/client/transport.js';
 import { render } from '../../../src/render/render.js';
 import { failure } from '../../engine/support/builders.js';
 import { folderWith, widgetKind } from '../../synth/fixtures.js';
@@ -39,12 +39,14 @@ async function compared(
 }
 
 describe('a comparison', () => {
-  test('of one that is there puts the file in its place, with labels of both', async () => {
+  test('of one that is there, in the state of the file, puts the file in its place, with labels of both', async () => {
     const metadata = { name: 'web', namespace: 'shop', labels: { team: 'a' } };
     const live = { apiVersion: 'demo.example.com/v1', kind: 'Widget', metadata };
     const server = new StoredServer();
     const before = server.put({ ...live, spec: { image: 'nginx', size: 9 } });
-    const text = WEB.replace('name: web', 'name: web, labels: { tier: front }');
+    const { uid, resourceVersion } = before.metadata;
+    const own = `uid: "${uid}", resourceVersion: "${resourceVersion}"`;
+    const text = WEB.replace('name: web', `name: web, labels: { tier: front }, ${own}`);
     const { objects } = await compared(server, text);
 
     expect(objects[0]).toMatchObject({ action: 'changed', before });
@@ -99,49 +101,23 @@ describe('a comparison', () => {
     expect(server.requests.filter(({ method }) => method !== 'GET')).toEqual([]);
   });
 
-  test('of a file of the present state is made', async () => {
-    const server = new StoredServer();
-    const metadata = { name: 'web', namespace: 'shop' };
-    const live = server.put({
-      apiVersion: 'demo.example.com/v1',
-      kind: 'Widget',
-      metadata,
-      spec: { image: 'a' },
-    });
-    const { uid, resourceVersion } = live.metadata;
-    const text = WEB.replace('name: web', `name: web, uid: "${uid}", resourceVersion: "${resourceVersion}"`);
-    expect((await compared(server, text)).objects[0]).toMatchObject({ action: 'changed' });
-  });
+  const denied = "ValidatingAdmissionPolicy 'images' with binding 'images' denied request: not this image";
+  const busy = 'admission webhook "slow" denied the request: later';
+  const unserved = failure(404, undefined, '404 page not found');
+  const nowhere = failure(404, 'NotFound', 'namespaces "shop" not found');
 
-  test("in a namespace that isn't there names the file", async () => {
-    const server = new StoredServer([], ({ method }) =>
-      method === 'POST' ? failure(404, 'NotFound', 'namespaces "shop" not found') : undefined,
-    );
+  test.each<[method: string, answer: ApiResponse, exitCode: number, line: RegExp]>([
+    ['GET', failure(403, 'Forbidden', 'cannot get'), 3, /^The cluster refuses: .*cannot get/],
+    ['GET', unserved, 3, /^Widget isn't installed in the cluster; install it with .*, or apply the CRD$/],
+    ['POST', nowhere, 2, /a.yaml: document 1, line 3: .*namespaces "shop" not found.*; create it/],
+    ['POST', failure(429, 'TooManyRequests', busy), 3, /slow/],
+    ['POST', failure(403, 'Forbidden', denied), 2, /a.yaml: document 1, line 1: .*not this image/],
+    ['POST', failure(422, 'Invalid', denied), 2, /a.yaml: document 1, line 1: .*not this image/],
+  ])('whose %s is answered with %o ends with exit code %i', async (refused, answer, exitCode, line) => {
+    const server = new StoredServer([], ({ method }) => (method === refused ? answer : undefined));
     await expect(compared(server)).rejects.toMatchObject({
-      exitCode: 2,
-      message: expect.stringMatching(
-        /a.yaml: document 1, line 3: .*namespaces "shop" not found.*; create it/,
-      ) as string,
-    });
-  });
-
-  test('that a webhook denies for now ends with exit code 3', async () => {
-    const server = new StoredServer([], ({ method }) =>
-      method === 'POST'
-        ? failure(429, 'TooManyRequests', 'admission webhook "slow" denied the request: later')
-        : undefined,
-    );
-    await expect(compared(server)).rejects.toMatchObject({ exitCode: 3 });
-  });
-
-  test.each([403, 422])('that a policy of the cluster denies with %i names the file', async (code) => {
-    const text = "ValidatingAdmissionPolicy 'images' with binding 'images' denied request: not this image";
-    const server = new StoredServer([], ({ method }) =>
-      method === 'POST' ? failure(code, code === 403 ? 'Forbidden' : 'Invalid', text) : undefined,
-    );
-    await expect(compared(server)).rejects.toMatchObject({
-      exitCode: 2,
-      message: expect.stringMatching(/a.yaml: document 1, line 1: .*not this image/) as string,
+      exitCode,
+      message: expect.stringMatching(line) as string,
     });
   });
 
@@ -152,22 +128,6 @@ describe('a comparison', () => {
     await expect(compared(new StoredServer(), WEB, { render: denied })).rejects.toMatchObject({
       exitCode: 2,
       message: expect.stringMatching(/a.yaml: document 1, line 4: not this image$/) as string,
-    });
-  });
-
-  test.each([
-    [403, 'Forbidden', 'cannot get', /^The cluster refuses: .*cannot get/],
-    [
-      404,
-      undefined,
-      '404 page not found',
-      /^Widget isn't installed in the cluster; install it with .*, or apply the CRD$/,
-    ],
-  ])('that is answered with %i ends with exit code 3', async (code, reason, message, line) => {
-    const server = new StoredServer([], () => failure(code, reason, message));
-    await expect(compared(server)).rejects.toMatchObject({
-      exitCode: 3,
-      message: expect.stringMatching(line) as string,
     });
   });
 
