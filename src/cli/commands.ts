@@ -52,7 +52,7 @@ class Command extends Commander {
     return this.error(`error: ${arg}: write ${name}, ${name}=true or ${name}=false`);
   }
 
-  /** Lets it name custom resources, by arguments or as for kubectl. @param others what an argument may also name */
+  /** Adds arguments and options that name custom resources, as for kubectl. @param others what an argument may also name */
   takesSources(others = ''): this {
     return this.argument(
       '[source...]',
@@ -72,7 +72,7 @@ class Command extends Commander {
     return this.action(async (...args) => (await load())(...(args as never[])));
   }
 
-  /** Sets the action on all sources that are given, at least one. */
+  /** Sets the action on all given sources, of which at least one is required. */
   runsOnSources(load: () => Promise<(sources: readonly string[], options: never) => Promise<void>>): this {
     return this.action(async (named: string[], options: { readonly filename?: readonly string[] }) => {
       const sources = [...named, ...(options.filename ?? [])];
@@ -294,7 +294,7 @@ function runCommand(): Command {
   return command;
 }
 
-/** Lets an option be given by the environment of a container, too. An empty variable counts as unset. */
+/** Returns an option that the environment of a container may give, too. An empty variable counts as unset. */
 function fromEnvironment(option: Option): Option {
   const name = environmentName(option.long ?? '');
   if (option.negate || process.env[name] === '') return option;

@@ -66,7 +66,7 @@ export async function printScript(shell: keyof typeof SCRIPTS): Promise<void> {
   await print(SCRIPTS[shell]('reconstruct', 'reconstruct cdk8s-reconstruct'));
 }
 
-/** Longest time until there is an answer. */
+/** Maximum time for an answer. */
 const MAX_MILLISECONDS = 2_000;
 
 /** `reconstruct complete`: prints the words that may complete a command line; nothing where they can't be found out. */

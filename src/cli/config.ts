@@ -21,9 +21,9 @@ export const kindsOnRequest: Readonly<Record<string, () => Promise<Kind>>> = {
 };
 
 export interface Config {
-  /** Kinds of one's own, each made with `defineKind`. @default - none */
+  /** Kinds of your own, each made with `defineKind`. @default - none */
   readonly kinds?: readonly Kind[];
-  /** Includes the kinds that come with the command. @default true */
+  /** Whether the kinds that come with the command are included. @default true */
   readonly builtIn?: boolean;
 }
 
@@ -137,7 +137,7 @@ function remedyFor(error: unknown): string {
   return existsSync(path) ? `; there is ${basename(path)}: import it by that name` : '';
 }
 
-/** Judged by its members: the configuration may have loaded this package a second time. */
+/** Reports whether a value has the members of a kind: the configuration may have loaded this package a second time. */
 function isKind(value: unknown): boolean {
   if (!isMap(value)) return false;
   const { name, crd, controllers } = value;

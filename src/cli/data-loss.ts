@@ -11,6 +11,7 @@ import type { Problem } from '../validate/problem.js';
 import { compileSchema } from '../validate/schema.js';
 import { CliError } from './exit.js';
 
+/** Maximum number of objects that a line names. */
 const MAX_EXAMPLES = 3;
 
 /**

@@ -17,7 +17,7 @@ export interface ClusterOptions {
   readonly context?: string;
   readonly as?: string;
   readonly asGroup?: readonly string[];
-  /** In milliseconds. */
+  /** Maximum time for a response, in milliseconds. */
   readonly requestTimeout?: number;
   readonly verbose?: boolean;
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 interface Package {
   readonly version: string;
-  /** Only in a bundle that was made for a release. */
+  /** Image of a release, in its bundle. */
   readonly image?: string;
 }
 

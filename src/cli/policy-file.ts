@@ -57,7 +57,7 @@ interface PolicyFollower {
   changed(kinds: readonly string[]): void;
 }
 
-/** Much less than a kubelet needs to bring a changed ConfigMap into a Pod. */
+/** Interval between polls; a kubelet takes about a minute to update a mounted ConfigMap. */
 const POLL_MILLISECONDS = 2_000;
 
 /**

@@ -200,7 +200,7 @@ async function startServers(options: RunOptions, served: Served): Promise<HttpSe
   return servers;
 }
 
-/** Same object each time, by which renderings under it are known. */
+/** Policy without rules. One object, since renderings are remembered by the identity of their policy. */
 const NO_POLICY: Policy = {};
 
 /**
@@ -239,10 +239,11 @@ function endProcess(log: Logger, stopping: AbortController): void {
   });
 }
 
+/** Interval between looks at the CPU time. */
 const POLL_MILLISECONDS = 5_000;
-/** Share of the time between two polls. A settled controller needs a twentieth of this. */
+/** Maximum share of CPU time of an idle process. A settled controller needs a twentieth of this. */
 const IDLE_SHARE = 0.02;
-/** Less isn't worth a collection. */
+/** Minimum growth of the heap that is worth a collection. */
 const WORTH_COLLECTING_BYTES = 4 * 2 ** 20;
 
 /**

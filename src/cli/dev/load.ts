@@ -180,6 +180,7 @@ export function sampleSources(named: readonly string[], folder: string): string[
   });
 }
 
+/** Maximum time for a controller to finish work in progress. */
 const GRACE_MILLISECONDS = 5_000;
 
 /** A warning or error of the controller, or output of the author's code. */

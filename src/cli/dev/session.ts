@@ -119,13 +119,13 @@ export const IGNORED =
 /** Modules and data: their removal counts. Other files may have been temporary ones of a tool. */
 const LOADED = /\.([cm]?[jt]s|json|ya?ml)$/;
 
-/** A save is often several writes, and an editor may replace the file. */
+/** Time without writes after which a save counts as complete: an editor may write several times, or replace the file. */
 const QUIET_MILLISECONDS = 150;
 
 /** Folder beside the configuration of what the samples need: Secrets, CRDs of others and their objects. */
 const PREREQUISITES = 'prerequisites';
 
-/** What troubles are about, in the order in which they are shown. */
+/** Subjects of troubles, in the order in which they are shown. */
 const ABOUT = [
   ...(['configuration', 'crds', 'prerequisites', 'controller'] as const),
   ...(['samples', 'cluster', 'look', 'files'] as const),

@@ -9,7 +9,7 @@ import type { ControlPlane, Sample } from './stand.js';
 export type Tone = 'news' | 'warning' | 'error';
 
 export interface Trouble {
-  /** Text such as `The configuration can't be loaded; the controller continues with what was loaded at 12:30:01`. */
+  /** Sentence such as `The configuration can't be loaded; the controller continues with what was loaded at 12:30:01`. */
   readonly title: string;
   readonly lines: readonly string[];
 }

@@ -16,9 +16,9 @@ export interface Names {
   /** Name of its folder, its package and, by default, its image. Unused where a kind is added to a project. */
   readonly project: string;
   readonly group: string;
-  /** In PascalCase: the kind, and the class of its construct. */
+  /** Name of the kind and of the class of its construct, in PascalCase. */
   readonly kind: string;
-  /** In kebab-case: of the sample, and of the folders of the kind and its tests. */
+  /** Name of the sample, and of the folders of the kind and its tests, in kebab-case. */
   readonly file: string;
 }
 

@@ -29,7 +29,7 @@ interface Item {
   /** Undefined for what isn't an object. */
   readonly object: AnyObject | undefined;
   readonly document: Document;
-  /** With its comments, as it was given. */
+  /** The item as it was given, with its comments. */
   readonly node: Node;
 }
 
