@@ -165,54 +165,45 @@ const DISCOVERY = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscov
 
 interface DiscoveredGroup {
   readonly metadata: { readonly name: string };
-  readonly versions: readonly {
-    readonly version: string;
-    readonly resources: readonly { readonly resource: string }[];
-  }[];
+  readonly versions?: readonly { version: string; resources: readonly { readonly resource: string }[] }[];
 }
 
+/** @throws where discovery lacks the type */
 async function requireDiscovered(cluster: Cluster, { apiVersion, plural }: ResourceType): Promise<void> {
+  const [group, version] = apiVersion.split('/');
   const { body } = await cluster.send('GET', '/apis', { accept: DISCOVERY });
-  const known = (body.items as readonly DiscoveredGroup[]).flatMap(({ metadata, versions }) =>
-    versions.flatMap(({ version, resources }) =>
-      resources.map(({ resource }) => `${metadata.name}/${version} ${resource}`),
-    ),
-  );
-  if (!known.includes(`${apiVersion} ${plural}`)) throw new Error(`Discovery lacks ${plural}`);
+  const { versions = [] } =
+    (body.items as readonly DiscoveredGroup[]).find(({ metadata }) => metadata.name === group) ?? {};
+  const served = versions.find((one) => one.version === version)?.resources ?? [];
+  if (!served.some(({ resource }) => resource === plural)) throw new Error(`Discovery lacks ${plural}`);
 }
 
-async function makeKnownToAdmission(cluster: Cluster, kind: Pick<Kind, 'type' | 'crd'>): Promise<void> {
+/**
+ * Waits until the admission plugin OwnerReferencesPermissionEnforcement knows a kind: it looks for new ones every half minute
+ * only, and refuses children of those that it doesn't know yet.
+ */
+async function makeKnownToAdmission(
+  cluster: Cluster,
+  { type, crd }: Pick<Kind, 'type' | 'crd'>,
+): Promise<void> {
   // An admin may finalize anything, and isn't asked about the kind.
   const user = `probe-${randomBytes(6).toString('hex')}`;
   const rules = [
     { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },
-    { apiGroups: [kind.crd.spec.group], resources: [`${kind.type.plural}/finalizers`], verbs: ['update'] },
+    { apiGroups: [crd.spec.group], resources: [`${type.plural}/finalizers`], verbs: ['update'] },
   ];
+  const owner = { apiVersion: type.apiVersion, kind: type.kind, name: 'probe', uid: crd.metadata.name };
+  const metadata = { name: 'probe', ownerReferences: [{ ...owner, blockOwnerDeletion: true }] };
+  const probe = { apiVersion: 'v1', kind: 'ConfigMap', metadata };
   try {
     await grant(cluster, { user, rules });
-    await eventually(() => requireKnownToAdmission(cluster, kind, user));
+    await eventually(async () => {
+      const { status, body } = await cluster.send('POST', '/api/v1/namespaces/default/configmaps', {
+        ...{ query: { dryRun: 'All' }, impersonate: identityOf(user), body: probe },
+      });
+      if (status !== 201) throw new Error(`The owner isn't known yet: ${String(body.message)}`);
+    });
   } finally {
     await withdraw(cluster, { user, rules });
   }
-}
-
-/**
- * The admission plugin OwnerReferencesPermissionEnforcement looks for new kinds every half minute only, and refuses
- * children of those that it doesn't know yet.
- */
-async function requireKnownToAdmission(
-  cluster: Cluster,
-  { type, crd }: Pick<Kind, 'type' | 'crd'>,
-  user: string,
-): Promise<void> {
-  const owner = { apiVersion: type.apiVersion, kind: type.kind, name: 'probe', uid: crd.metadata.name };
-  const { status, body } = await cluster.send('POST', '/api/v1/namespaces/default/configmaps', {
-    query: { dryRun: 'All' },
-    impersonate: identityOf(user),
-    body: {
-      ...{ apiVersion: 'v1', kind: 'ConfigMap' },
-      metadata: { name: 'probe', ownerReferences: [{ ...owner, blockOwnerDeletion: true }] },
-    },
-  });
-  if (status !== 201) throw new Error(`The owner isn't known yet: ${String(body.message)}`);
 }

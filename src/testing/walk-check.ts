@@ -107,24 +107,20 @@ function triedBy(
     walked.reduce((total, one) => total + one[of], 0);
   const fixed = fields.leaves.filter((path) => fields.isFixed?.(path)).map((path) => path.join('.'));
   const kept = plan.walks.flat().filter((spec) => run.keepsEarlier(spec)).length;
-  const counted = (count: number, what: string): string => (count > 0 ? `${count} ${what}` : '');
-  const listed = (what: string, names: readonly string[]): string => {
-    const rest = names.length > 5 ? ` and ${names.length - 5} more` : '';
-    return names.length === 0 ? '' : `${what} ${names.slice(0, 5).join(', ')}${rest}`;
-  };
-  return [
-    `${sum('edits')} edits, ${plan.goals - plan.open.length} of ${plan.goals} things to do to fields`,
-    listed('not done:', plan.open),
-    listed('no sample has', barred),
-    listed("can't be changed:", fixed),
-    listed('left out:', run.notWalked),
-    counted(kept, 'compared by their conditions alone, since they keep what was before'),
-    counted(sum('stalled'), 'compared by their conditions alone, since they are stalled'),
-    run.removes.length > 0 ? `others' objects: ${sum('gone')} deleted, ${sum('there')} left` : '',
-    counted(sum('refused'), 'refused'),
-  ]
-    .filter(Boolean)
-    .join('; ');
+  const listed = (names: readonly string[]): string =>
+    names.slice(0, 5).join(', ') + (names.length > 5 ? ` and ${names.length - 5} more` : '');
+  const parts: readonly (readonly [isSaid: number, text: string])[] = [
+    [1, `${sum('edits')} edits, ${plan.goals - plan.open.length} of ${plan.goals} things to do to fields`],
+    [plan.open.length, `not done: ${listed(plan.open)}`],
+    [barred.length, `no sample has ${listed(barred)}`],
+    [fixed.length, `can't be changed: ${listed(fixed)}`],
+    [run.notWalked.length, `left out: ${listed(run.notWalked)}`],
+    [kept, `${kept} compared by their conditions alone, since they keep what was before`],
+    [sum('stalled'), `${sum('stalled')} compared by their conditions alone, since they are stalled`],
+    [run.removes.length, `others' objects: ${sum('gone')} deleted, ${sum('there')} left`],
+    [sum('refused'), `${sum('refused')} refused`],
+  ];
+  return parts.flatMap(([isSaid, text]) => (isSaid > 0 ? text : [])).join('; ');
 }
 
 async function walkOne(run: ConformanceRun, specs: Walk): Promise<Walked> {

@@ -5,7 +5,6 @@ import { expect, test } from 'vitest';
 import { defineKind } from '../../src/author/define-kind.js';
 import type { CustomResourceProps, Kind } from '../../src/contract/kind.js';
 import { listKeys, rendering } from '../../src/testing/offline-checks.js';
-import type { Outcome } from '../../src/testing/report.js';
 import { testedKind } from '../../src/testing/tested-kind.js';
 import type { TestedKind } from '../../src/testing/tested-kind.js';
 import type { Spec } from '../../src/testing/walk.js';
@@ -21,41 +20,25 @@ import { streamIngressSamples } from '../scenarios/support/stream-ingress-swept.
 
 const samples = plantedSamples.map(({ spec }) => ({ spec: spec as Spec }));
 
-type Samples = TestedKind['samples'];
-
-/** What these checks read of it; they ask for no cluster. */
-const standFor = (kind: Kind, of = samples): TestedKind =>
-  testedKind(kind, of as unknown as Samples, undefined);
+const tested = (kind: Kind, of = samples): TestedKind =>
+  testedKind(kind, of as unknown as TestedKind['samples'], undefined);
 
 const specsOf = (all: readonly AnyObject[]): { readonly spec: Spec }[] =>
   all.map(({ spec }) => ({ spec: spec as Spec }));
 
-test.each<[fault: string, kind: Kind, check: (stand: TestedKind) => Outcome, message: RegExp]>([
-  ['a timestamp in the render', faults.timestamp, rendering, /at \.data\.rendered, and the next time with/],
-  [
-    'a timestamp in what a later sample alone renders',
-    faults.laterTimestamp,
-    rendering,
-    /^rendered on another day, .*data\.rendered is "\d{4}-\d\d-\d\d" instead of/,
-  ],
-  [
-    'a field remembered from an earlier spec',
-    faults.remembered,
-    rendering,
-    /after another spec.*data\.color is/,
-  ],
-  ['an undeclared child kind', faults.undeclared, rendering, /add \{ apiVersion: 'v1', kind: 'ConfigMap' \}/],
-  ['a name that collides', faults.colliding, rendering, /ConfigMap parts is made for two/],
-  ['a list without keys', faults.unkeyed, listKeys, /spec\.parts is a list of objects without keys/],
-])('%s is found without a cluster', (_fault, kind, check, message) => {
-  const { failures } = check(standFor(kind));
+test.each<[fault: string, kind: Kind, message: RegExp]>([
+  ['a timestamp in the render', faults.timestamp, /at \.data\.rendered, and the next time with/],
+  ['a field remembered from an earlier spec', faults.remembered, /after another spec.*data\.color is/],
+  ['a name that collides', faults.colliding, /ConfigMap parts is made for two/],
+])('%s is found without a cluster', (_fault, kind, message) => {
+  const { failures } = rendering(tested(kind));
 
   expect(failures[0]?.what).toMatch(message);
   expect(failures[0]?.sequence).not.toEqual([]);
 });
 
 test.each([rendering, listKeys])('of a sound kind nothing is reported', (check) => {
-  expect(check(standFor(sound)).failures).toEqual([]);
+  expect(check(tested(sound)).failures).toEqual([]);
 });
 
 test('a hash of a text that has the name in it is no difference', () => {
@@ -71,11 +54,11 @@ test('a hash of a text that has the name in it is no difference', () => {
   const children = [{ apiVersion: 'v1', kind: 'ConfigMap' }];
   const kind = defineKind({ crd: plantedCrd(), construct: Hashing, children });
 
-  expect(rendering(standFor(kind)).failures).toEqual([]);
+  expect(rendering(tested(kind)).failures).toEqual([]);
 });
 
 test('a kind that renders nothing is left out, and that is said', () => {
-  expect(rendering(standFor(jobWatcher, specsOf(jobWatcherSamples)))).toMatchObject({
+  expect(rendering(tested(jobWatcher, specsOf(jobWatcherSamples)))).toMatchObject({
     ...{ failures: [], notApplicable: 'it renders no objects' },
   });
 });
@@ -95,6 +78,6 @@ test('what is rendered together is held against another day too', () => {
   };
   const all = specsOf(streamIngressSamples);
 
-  expect(rendering(standFor(streamIngress, all))).toEqual({ tried: '4 samples', failures: [] });
-  expect(rendering(standFor(dated, all)).failures[0]?.what).toMatch(/on another day.*data\.at is/);
+  expect(rendering(tested(streamIngress, all))).toEqual({ tried: '4 samples', failures: [] });
+  expect(rendering(tested(dated, all)).failures[0]?.what).toMatch(/on another day.*data\.at is/);
 });

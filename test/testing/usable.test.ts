@@ -85,12 +85,6 @@ test('the page on testing has the checks in the order in which they run', async 
 });
 
 test.each<[what: string, args: string[], sample: string, message: string]>([
-  [
-    'an unknown check',
-    ['walks'],
-    '{ image: "one:1" }',
-    'sweep: checks: there is no "walks"; did you mean walk?\n',
-  ],
   ['an option that there is not', ['--sed=1'], '{ image: "one:1" }', "Unknown option '--sed'"],
   ['a seed that is no number', ['--seed=x'], '{ image: "one:1" }', '--seed: x is no number'],
   [
