@@ -11,8 +11,9 @@ const layers = {
   validate: ['contract', 'values'],
   render: ['contract', 'values', 'validate'],
   author: ['contract', 'values', 'render'],
-  kinds: ['contract', 'values', 'telemetry', 'author', 'render'],
   engine: ['contract', 'values', 'telemetry', 'client'],
+  // A kind brings handlers of its own steps.
+  kinds: ['contract', 'values', 'telemetry', 'client', 'author', 'render', 'engine'],
   install: ['contract', 'values', 'telemetry', 'client'],
   testing: [
     'contract',

@@ -73,7 +73,7 @@ export type { NamedKind } from './contract/names.js';
 // Status of a custom resource.
 export { dateConditions, standardConditions } from './author/conditions.js';
 export type { Condition, ConditionProps, ConditionStatus, Phase, Readiness } from './contract/conditions.js';
-export { childReadiness, worstReadiness } from './author/readiness.js';
+export { childReadiness, worstReadiness } from './values/readiness.js';
 
 // Objects, and their types.
 export { controllerOf, describeRef, objectKey, refOf, splitKey } from './contract/object.js';
@@ -91,30 +91,36 @@ export type { ResourceType, ResourceTypeProps } from './contract/resource.js';
 // The core contract.
 export type { Action, Change, ChangeSet, Drift, FieldConflict, Wait } from './contract/change.js';
 export type {
-  AfterApply,
-  ApplyStep,
-  DriftMode,
   Controller,
-  EventProps,
-  EventStep,
-  Plan,
+  Found,
+  Lookup,
+  Metric,
+  Query,
   Reader,
   Settle,
-  StatusStep,
   TypeRef,
   Watch,
   Write,
-  DeleteStep,
-  Explanation,
-  Found,
-  Lookup,
-  Query,
-  Table,
-  Metric,
-  Sample,
 } from './contract/controller.js';
-export type { SharedApply } from './contract/shared.js';
-export type { Deletion, Propagation, Sweep, SweepReader, SweepStep } from './contract/sweep.js';
+export type {
+  Barrier,
+  Conclusion,
+  DriftMode,
+  EventProps,
+  EventStep,
+  Explanation,
+  ForeignHandler,
+  ForeignStep,
+  GenerateStep,
+  HandOverStep,
+  OwnStep,
+  Plan,
+  PruneStep,
+  Sample,
+  StatusWrite,
+  Step,
+  Table,
+} from './contract/plan.js';
 export { keepIdentity, keepStatus } from './values/projections.js';
 
 // Rendering, and rights.

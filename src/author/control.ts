@@ -1,5 +1,5 @@
 import type { ConditionProps, Readiness } from '../contract/conditions.js';
-import type { Explanation } from '../contract/controller.js';
+import type { Explanation } from '../contract/plan.js';
 import { PAUSED_ANNOTATION } from '../contract/names.js';
 import { describeRef, objectId, refOf } from '../contract/object.js';
 import type { AnyObject, CustomResource, KubernetesObject } from '../contract/object.js';

@@ -1,6 +1,7 @@
 import type { ChangeSet } from '../contract/change.js';
 import type { ConditionProps } from '../contract/conditions.js';
-import type { EventProps, Watch } from '../contract/controller.js';
+import type { EventProps } from '../contract/plan.js';
+import type { Watch } from '../contract/controller.js';
 import { OperatorError } from '../contract/error.js';
 import type { Generated, GeneratedValue, GeneratedValues } from '../contract/generated.js';
 import type { KindGenerated } from '../contract/kind.js';

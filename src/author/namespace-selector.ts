@@ -1,5 +1,6 @@
 import type { Controller, Watch } from '../contract/controller.js';
 import { splitKey } from '../contract/object.js';
+import { NOTHING } from '../contract/plan.js';
 import { keepIdentity } from '../values/projections.js';
 import { resourceType } from '../contract/resource.js';
 
@@ -21,9 +22,7 @@ export function inNamespaces(controller: Controller, selector: string): Controll
     watches: [...controller.watches, watch],
     reconcile: (key, reader, now) => {
       const isSelected = reader.get(namespaceType, splitKey(key).namespace ?? '') !== undefined;
-      return isSelected
-        ? controller.reconcile(key, reader, now)
-        : { apply: [], delete: [], status: [], events: [] };
+      return isSelected ? controller.reconcile(key, reader, now) : NOTHING;
     },
   };
 }

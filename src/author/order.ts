@@ -1,37 +1,12 @@
 import type { Wait } from '../contract/change.js';
 import type { Condition, ConditionProps, Readiness } from '../contract/conditions.js';
 import type { Rendered } from '../contract/kind.js';
-import { recordOf } from '../contract/names.js';
-import { contentHash } from '../values/json.js';
 import { describeRef, objectId, refOf } from '../contract/object.js';
 import type { AnyObject, CustomResource, ObjectRef } from '../contract/object.js';
-import { dependencyReadiness } from './readiness.js';
+import { presentReadiness, waitOf } from '../values/readiness.js';
+import type { ReadinessOf } from '../values/readiness.js';
 
 type Dependencies = NonNullable<Rendered['dependencies']>;
-
-/**
- * Returns what a rendered object waits for: the first of its dependencies that isn't ready in its present rendering. One that
- * has been applied in its present rendering waits for nothing, so that its drift is corrected whatever becomes of the others.
- */
-export function waitOf(
-  object: AnyObject,
-  dependencies: Dependencies,
-  readinessOf: ReadinessOf,
-): Wait | undefined {
-  const before = dependencies.get(object);
-  if (!before || readinessOf(object)) return undefined;
-  for (const dependency of before) {
-    const readiness = readinessOf(dependency);
-    if (readiness?.phase === 'ready') continue;
-    const ref = refOf(dependency);
-    const message = `${describeRef(ref)} has yet to be applied`;
-    return { ref, readiness: readiness ?? { phase: 'progressing', reason: 'NotApplied', message } };
-  }
-  return undefined;
-}
-
-/** Returns the readiness of a rendered object; undefined where it isn't live as it is rendered, or doesn't stay. */
-export type ReadinessOf = (rendered: AnyObject) => Readiness | undefined;
 
 /** Returns the readiness of what is rendered, worked out once for each object. @param live the children as they are */
 export function readinessIn(live: readonly AnyObject[]): ReadinessOf {
@@ -40,9 +15,7 @@ export function readinessIn(live: readonly AnyObject[]): ReadinessOf {
   return (rendered) => {
     if (known.has(rendered)) return known.get(rendered);
     const found = children.get(objectId(rendered));
-    const isPresent = found && recordOf(found)?.hash === contentHash(rendered);
-    const stays = isPresent && found.metadata.deletionTimestamp === undefined;
-    const readiness = stays ? dependencyReadiness(found) : undefined;
+    const readiness = found && presentReadiness(rendered, found);
     known.set(rendered, readiness);
     return readiness;
   };
@@ -77,8 +50,8 @@ export function waitingOf(
   now: Date,
 ): Waiting | undefined {
   const readinessOf = readinessIn(live);
-  const waits = [...dependencies.keys()].flatMap((object) => {
-    const wait = waitOf(object, dependencies, readinessOf);
+  const waits = [...dependencies].flatMap(([object, before]) => {
+    const wait = waitOf(object, before, readinessOf);
     return wait ? [{ ref: refOf(object), wait }] : [];
   });
   const [first] = waits;

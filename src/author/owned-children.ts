@@ -1,25 +1,12 @@
 import type { Action, ChangeSet } from '../contract/change.js';
 import { dateConditions, standardConditions } from './conditions.js';
 import type { Condition, Readiness } from '../contract/conditions.js';
-import {
-  asPaused,
-  observedGenerationOf,
-  pausedCondition,
-  pausedExplanation,
-  pausedReadiness,
-} from './control.js';
+import { asPaused, observedGenerationOf, pausedCondition, pausedExplanation, pausedReadiness } from './control.js';
 import { controlOf } from '../values/control.js';
 import type { Control } from '../values/control.js';
-import type {
-  AfterApply,
-  ApplyStep,
-  Controller,
-  DeleteStep,
-  Lookup,
-  Plan,
-  Reader,
-  Watch,
-} from '../contract/controller.js';
+import type { Controller, Lookup, Reader, Watch } from '../contract/controller.js';
+import { NOTHING } from '../contract/plan.js';
+import type { Conclusion, Plan, Step } from '../contract/plan.js';
 import { SteadyRenderer } from '../render/deterministic.js';
 import type { SteadyRendering } from '../render/deterministic.js';
 import { OperatorError } from '../contract/error.js';
@@ -34,7 +21,7 @@ import { childrenFieldManager, statusFieldManager } from '../contract/names.js';
 import { canonicalJson, contentHash } from '../values/json.js';
 import { controllerOf, describeRef, keyOf, objectId, objectKey, refOf } from '../contract/object.js';
 import type { AnyObject, CustomResource, KubernetesObject, OwnerReference } from '../contract/object.js';
-import { readinessIn, waitingOf, waitOf } from './order.js';
+import { waitingOf } from './order.js';
 import { describeThrown, reading } from '../values/origin.js';
 import {
   keepIdentity,
@@ -44,7 +31,7 @@ import {
   withKeptStatus,
 } from '../values/projections.js';
 import { keepPod, withTroubles } from './pods.js';
-import { childReadiness, worstReadiness } from './readiness.js';
+import { childReadiness, worstReadiness } from '../values/readiness.js';
 import { groupKind } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
 import {
@@ -67,8 +54,6 @@ export interface OwnFunctions {
 /** Interval of looks until what is referred to is known, which usually takes a few milliseconds. */
 const UNKNOWN_MILLISECONDS = 2_000;
 
-const NOTHING: Plan = { apply: [], delete: [], status: [], events: [] };
-
 /** Report of a plan after which the next one follows at once. */
 const UNFINISHED: Report = { readiness: worstReadiness([]) };
 
@@ -83,6 +68,8 @@ const MAX_PASSES = 10;
 
 /** Actions that may have changed what the construct of a plan reads. */
 const WRITTEN: ReadonlySet<Action> = new Set(['created', 'configured', 'corrected', 'recreated', 'deleted']);
+const CREATED: ReadonlySet<Action> = new Set(['created', 'recreated']);
+const GENERATED: ReadonlySet<Action> = new Set(['created', 'configured']);
 
 /** Custom resource at one time. */
 interface Pass {
@@ -111,6 +98,8 @@ interface Desired {
   readonly requeueAt?: Date;
   /** Values that are made before anything else, so that Pods aren't replaced at once for their checksum. */
   readonly generate?: GeneratedValues;
+  /** The Secret that has the values, as it was before. */
+  readonly secret?: AnyObject;
 }
 
 /** Content of the status, and what follows from it. */
@@ -167,16 +156,14 @@ export class OwnedChildren implements Controller {
     const controlled = this.controlled(cr, reader);
     const pass: Pass = { cr, owner, reader, now, controlled, own: this.own(cr, reader) };
     const desired = this.desired(pass);
-    if (!desired) return { ...NOTHING, requeueAt: new Date(now.getTime() + UNKNOWN_MILLISECONDS) };
-    const reported = this.reported(pass, desired);
-    if (desired.control.isPaused) return { ...reported, explain: () => [pausedExplanation(cr)] };
-    const { generated } = this.owning;
-    if (generated && desired.generate) return this.generating(pass, generated, desired.generate, reported);
+    if (!desired) {
+      const next = new Date(now.getTime() + UNKNOWN_MILLISECONDS);
+      return { steps: [], conclude: () => ({ status: [], events: [], next }) };
+    }
     return {
-      ...reported,
-      apply: this.applied(pass, desired),
-      delete: desired.error ? [] : this.pruned(pass, desired),
-      ...((this.functions.handOver ?? this.owning.observes) && { again: this.isUnfinished(pass, desired) }),
+      steps: this.steps(pass, desired),
+      ...(desired.error && { error: desired.error }),
+      conclude: (changes) => this.conclude(pass, desired, changes),
     };
   }
 
@@ -217,6 +204,7 @@ export class OwnedChildren implements Controller {
       return {
         ...{ control, ...rendering, handedOver: this.handedOver(cr, own) },
         ...(generate && { generate }),
+        ...(secret && { secret }),
         ...(held && { ...(held.error ? { error: held.error } : { isHeld: true }), requeueAt: held.until }),
       };
     } catch (thrown) {
@@ -254,42 +242,49 @@ export class OwnedChildren implements Controller {
     return reading(children, () => this.functions.handOver?.({ cr: cr as never, children }) ?? []);
   }
 
-  private applied(
-    { cr, owner, reader }: Pass,
-    { rendered, handedOver, control: { drift } }: Desired,
-  ): ApplyStep[] {
-    const { dependencies } = rendered;
+  private steps(pass: Pass, desired: Desired): Step[] {
+    const { cr, owner } = pass;
+    const { control, error, generate, rendered, handedOver } = desired;
+    const { generated } = this.owning;
     const fieldManager = childrenFieldManager(this.kind);
+    if (control.isPaused) return [];
+    if (generated && generate)
+      return [{ do: 'generate', object: generated.secretOf(cr), owner, fieldManager, values: generate }];
     return [
-      ...handedOver.map((step) => ({ ...step, handOver: true, owner })),
+      ...handedOver.map((step) => ({ do: 'handOver', ...step }) as const),
       ...rendered.map((object) => ({
-        ...{ object, fieldManager, owner },
+        ...({ do: 'own', object, owner, fieldManager } as const),
         ...(this.recreated.has(groupKind(object)) && { recreate: true }),
-        ...(dependencies?.has(object) && {
-          waitsFor: () => waitOf(object, dependencies, readinessIn(this.controlled(cr, reader))),
+        ...(rendered.dependencies?.has(object) && {
+          waitsFor: [...(rendered.dependencies.get(object) ?? [])],
         }),
-        ...(drift && { drift }),
+        ...(control.drift && { drift: control.drift }),
       })),
+      { do: 'barrier' },
+      ...(error ? [] : this.pruned(pass, desired)),
     ];
   }
 
-  private pruned({ cr, own, reader }: Pass, { rendered }: Desired): DeleteStep[] {
+  private pruned({ cr, own, reader }: Pass, { rendered }: Desired): Step[] {
     const wanted = new Set(rendered.map(objectId));
     return [...own, ...this.own(cr, reader, this.owning.formerChildren)]
       .filter((child) => !child.metadata.deletionTimestamp && !wanted.has(objectId(child)))
-      .map((object) => ({ object }));
+      .map((object) => ({ do: 'prune', object }));
   }
 
   /** Reports whether a plan has changed what the next one is made of: what is handed over, and what the construct reads. */
-  private isUnfinished({ cr, reader }: Pass, { rendered, observed = [] }: Desired): AfterApply<boolean> {
+  private isUnfinished(
+    { cr, reader }: Pass,
+    { rendered, generate, observed = [] }: Desired,
+    changes: ChangeSet,
+  ): boolean {
+    const has = (actions: ReadonlySet<Action>): boolean => changes.some(({ action }) => actions.has(action));
+    if (generate) return has(GENERATED);
+    const { handOver } = this.functions;
+    if (handOver && has(CREATED) && this.handedOver(cr, this.own(cr, reader)).length > 0) return true;
+    if (!this.owning.observes || !has(WRITTEN)) return false;
     const hashOf = (of: readonly AnyObject[]): string => contentHash(observedOf(of));
-    return (changes) => {
-      const isNew = changes.some(({ action }) => action === 'created' || action === 'recreated');
-      if (isNew && this.handedOver(cr, this.own(cr, reader)).length > 0) return true;
-      const mayDiffer = this.owning.observes && changes.some(({ action }) => WRITTEN.has(action));
-      if (!mayDiffer) return false;
-      return hashOf(observed) !== hashOf(renderedIn(this.controlled(cr, reader), rendered));
-    };
+    return hashOf(observed) !== hashOf(renderedIn(this.controlled(cr, reader), rendered));
   }
 
   private generatedSecret({ cr, reader }: Pass): AnyObject | undefined {
@@ -297,56 +292,24 @@ export class OwnedChildren implements Controller {
     return generated && reader.get(secretType, generated.keyOf(cr));
   }
 
-  /** Returns the plan that makes values, and nothing else. */
-  private generating(
-    pass: Pass,
-    generated: GeneratedSecrets,
-    generate: GeneratedValues,
-    reported: Plan,
-  ): Plan {
+  /** Returns what every plan ends with. */
+  private conclude(pass: Pass, desired: Desired, changes: ChangeSet): Conclusion {
     const { cr, owner } = pass;
-    const secret = this.generatedSecret(pass);
-    const step = { object: generated.secretOf(cr), fieldManager: childrenFieldManager(this.kind) };
-    const event = (changes: ChangeSet) => generated.eventOf(cr, secret, changes);
-    return {
-      ...reported,
-      apply: [{ ...step, owner, generate }],
-      events: [...reported.events, { regarding: { ...refOf(cr), uid: owner.uid }, event }],
-      again: (changes) => changes.some(({ action }) => action === 'created' || action === 'configured'),
-    };
-  }
-
-  /** Returns what every plan ends with: status and events. */
-  private reported(pass: Pass, desired: Desired): Plan {
-    const { cr, owner } = pass;
-    let last: { readonly changes: ChangeSet; readonly report: Report } | undefined;
-    // Once, for its several readers.
-    const report = (changes: ChangeSet): Report => {
-      if (last?.changes !== changes) last = { changes, report: this.report(pass, desired, changes) };
-      return last.report;
-    };
+    const { failure, readiness, status, error, requeueAt } = this.report(pass, desired, changes);
+    const { generate, secret, control } = desired;
+    const events = [
+      failure ? failureEvent(cr, failure) : stalledEvent(cr, readiness),
+      driftEvent(cr, changes),
+      ...(generate && !control.isPaused ? [this.owning.generated?.eventOf(cr, secret, changes)] : []),
+    ];
     const regarding = { ...refOf(cr), uid: owner.uid };
+    const next = this.isUnfinished(pass, desired, changes) ? ('now' as const) : requeueAt;
     return {
-      ...NOTHING,
-      status: [
-        {
-          ...{ target: cr, fieldManager: statusFieldManager(this.kind) },
-          status: (changes) => report(changes).status,
-        },
-      ],
-      events: [
-        {
-          regarding,
-          event: (changes) => {
-            const { failure, readiness } = report(changes);
-            return failure ? failureEvent(cr, failure) : stalledEvent(cr, readiness);
-          },
-        },
-        { regarding, event: (changes) => driftEvent(cr, changes) },
-      ],
-      requeueAt: (changes) => report(changes).requeueAt,
-      ...(desired.error && { error: desired.error }),
-      statusError: (changes) => report(changes).error,
+      status: status ? [{ target: cr, fieldManager: statusFieldManager(this.kind), status }] : [],
+      events: events.flatMap((event) => (event ? { regarding, event } : [])),
+      ...(next && { next }),
+      ...(error && { error }),
+      ...(control.isPaused && { explanations: [pausedExplanation(cr)] }),
     };
   }
 

@@ -5,7 +5,7 @@ import type { RelatedTypeProps } from './status.js';
 import type { Wire } from './kubernetes-types.js';
 import { selectorLabels, type NamedKind } from '../contract/names.js';
 import { compare, controllerOf, type AnyObject } from '../contract/object.js';
-import { statusOf } from './readiness.js';
+import { statusOf } from '../values/readiness.js';
 
 /** Projection of a pod that is in trouble, or may be, beside its identity. */
 export interface KeptPod {

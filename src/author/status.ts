@@ -1,6 +1,6 @@
 import type { Action, Change, ChangeSet } from '../contract/change.js';
 import type { ConditionProps, Readiness, Condition } from '../contract/conditions.js';
-import type { EventProps } from '../contract/controller.js';
+import type { EventProps } from '../contract/plan.js';
 import type { OperatorError } from '../contract/error.js';
 import { describeRef } from '../contract/object.js';
 import type { AnyObject, CustomResource, ObjectRef } from '../contract/object.js';

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { Argument, Command as Commander, Option } from 'commander';
 import type { ParseOptionsResult } from 'commander';
-import { DRIFT_MODES } from '../contract/controller.js';
+import { DRIFT_MODES } from '../contract/plan.js';
 import { DEFAULT_NAMESPACE, environmentName } from '../install/names.js';
 import { MONITORING_PARTS } from '../install/props.js';
 import { LOG_FORMATS, LOG_LEVELS } from '../telemetry/logger.js';

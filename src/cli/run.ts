@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { DriftMode } from '../contract/controller.js';
+import type { DriftMode } from '../contract/plan.js';
 import type { Kind, KindContext, Policy, Render } from '../contract/kind.js';
 import { Api } from '../client/api.js';
 import { systemClock } from '../client/clock.js';

@@ -1,7 +1,6 @@
 import { keyOf, objectKey, splitKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
-import type { Propagation } from '../contract/sweep.js';
 import { ApiError, unanswered } from './api-error.js';
 import type { ServerTime } from './clock.js';
 import { parseBody } from './transport.js';
@@ -44,6 +43,9 @@ export interface ListPage {
   /** Objects on the pages after this one. @default - unknown, as with a selector, or none */
   readonly remaining?: number;
 }
+
+/** Fate of the objects that a deleted one owns. */
+export type Propagation = 'Background' | 'Foreground' | 'Orphan';
 
 export interface ApplyOptions {
   readonly fieldManager: string;

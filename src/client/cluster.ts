@@ -2,7 +2,7 @@ import { OperatorError } from '../contract/error.js';
 import { groupOf, objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
-import type { Propagation } from '../contract/sweep.js';
+import type { Propagation } from './api.js';
 import { ApiError, classify } from './api-error.js';
 import { Api } from './api.js';
 import type { Applied, ApplyOptions, ListScope } from './api.js';

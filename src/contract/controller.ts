@@ -1,10 +1,6 @@
-import type { ChangeSet, Wait } from './change.js';
-import type { OperatorError } from './error.js';
-import type { GeneratedValues } from './generated.js';
-import type { AnyObject, CustomResource, ObjectRef, OwnerReference } from './object.js';
+import type { AnyObject } from './object.js';
+import type { ForeignHandler, Plan } from './plan.js';
 import type { ResourceType } from './resource.js';
-import type { SharedApply } from './shared.js';
-import type { Sweep } from './sweep.js';
 
 /**
  * The core of the contract: everything that the engine knows of a kind.
@@ -17,7 +13,7 @@ import type { Sweep } from './sweep.js';
  * **Assumptions.** `keep`, `mapsTo`, `concerns` and `reconcile` are pure: no I/O, no clock but `now`, no state of their own.
  * Where a plan depends on what no watch shows, such as an admin's policy, a change of that has to requeue the key. A reconcile
  * reads the present state and derives everything from it, since any event may be lost, doubled or late. A plan whose applies
- * depend on those of the plan before, and on no change after them, sets `requeueAt`.
+ * depend on those of the plan before, and on no change after them, sets `Conclusion.next`.
  *
  * **Errors.** What `reconcile` throws is logged as a bug of the kind and retried with backoff. A mistake of a user is no
  * reason to throw: it belongs into the status.
@@ -36,14 +32,16 @@ export interface Controller {
   readonly lookups?: readonly Lookup[];
   /** Metrics that its plans give samples of, beside those of every kind. @default - nothing */
   readonly metrics?: readonly Metric[];
+  /** Handlers of its foreign steps. @default - none */
+  readonly handlers?: readonly ForeignHandler[];
   /**
-   * Debounces keys, where many events lead to one plan. First lists, retries, `requeueAt` and `again` aren't delayed.
+   * Debounces keys, where many events lead to one plan. First lists, retries and `Conclusion.next` aren't delayed.
    * @default - a key is taken as soon as a worker is free
    */
   readonly settle?: Settle;
   /**
    * Returns the plan for a key, from what is known now.
-   * @param now by our clock, or by the API server's where they differ by more than 30 s, as for `Plan.requeueAt`
+   * @param now by our clock, or by the API server's where they differ by more than 30 s, as for `Conclusion.next`
    */
   reconcile(key: string, reader: Reader, now: Date): Plan;
 }
@@ -162,157 +160,12 @@ export interface Reader {
    * @param lookup one of those that the controller declares
    */
   find(lookup: Lookup, query: Query): Found;
-  /**
-   * Time by which the API server's clock is ahead of ours now, in whole seconds of the server, so up to a second too little.
-   * The `now` of a reconcile includes it, where the two are more than 30 s apart.
-   * @default - undefined: it hasn't answered yet
-   */
-  readonly clockSkewMilliseconds: number | undefined;
 }
 
 /** A type of objects. */
 export interface TypeRef {
   readonly apiVersion: string;
   readonly kind: string;
-}
-
-/** Work for one key, derived from what is known; the engine carries it out, in this order. */
-export interface Plan {
-  /**
-   * Applied one after another. A failed one doesn't keep the next from being applied, unless the API server is out of reach:
-   * then the rest of the plan waits for the next try, the status included. A failed hand-over keeps the same object from
-   * being applied.
-   */
-  readonly apply: readonly ApplyStep[];
-  /**
-   * Carried out one after another, and only when every apply has succeeded, unless `deleteFirst` is set. A failed one
-   * doesn't keep the next from being tried.
-   */
-  readonly delete: readonly DeleteStep[];
-  /**
-   * Deletes come before the applies, and neither wait for the others' success: for plans of many custom resources, where the
-   * failure of one must not keep open what another has lost the right to. A plan doesn't apply what it deletes.
-   * @default false - applies come first
-   */
-  readonly deleteFirst?: boolean;
-  /** Objects of others to be deleted, after `delete`. @default - nothing */
-  readonly sweep?: Sweep;
-  /**
-   * Written last, several at a time, and only where it differs from what is there; several for one object in this order.
-   * A failed one doesn't keep the others from being written.
-   */
-  readonly status: readonly StatusStep[];
-  /** Sent last, in the order given. */
-  readonly events: readonly EventStep[];
-  /** Samples of the controller's `metrics`; computed however the plan has ended. @default - nothing */
-  readonly samples?: AfterApply<readonly Sample[]>;
-  /**
-   * Latest time of the next reconcile, by the clock that gave `now`; a function is called after everything else.
-   * @default - only when something changes
-   */
-  readonly requeueAt?: Date | AfterApply<Date | undefined>;
-  /**
-   * Requests another reconcile at once, as where an object that was created now decides on the next step. A plan must not
-   * ask for it each time.
-   * @default - only when something changes
-   */
-  readonly again?: AfterApply<boolean>;
-  /** Error that stops the plan for this key; logged, counted and retried like a failed apply. The status has to report it too. */
-  readonly error?: OperatorError;
-  /** Returns the error of a status that can't be computed. @default - nothing does */
-  readonly statusError?: AfterApply<OperatorError | undefined>;
-  /**
-   * Explains what the plan means for custom resources, for `reconstruct diff` alone; nothing else shows the sweep.
-   * @default - its applies and deletes say it all
-   */
-  readonly explain?: () => readonly Explanation[];
-}
-
-/** Computed once the applies and deletes of the plan are done; the reader then shows what they left. */
-export type AfterApply<T> = (changes: ChangeSet) => T;
-
-/**
- * Handling of fields of ours that another writer has changed: they are set back, reported and left, or left. An edit of the
- * custom resource applies the whole object in every mode, and what is missing is created.
- */
-export type DriftMode = (typeof DRIFT_MODES)[number];
-
-export const DRIFT_MODES = ['correct', 'warn', 'ignore'] as const;
-
-/** An object to be applied. */
-export interface ApplyStep {
-  /**
-   * The whole intent, without owner reference and hash, which the engine adds. A shared object with nothing but its
-   * identity gives up all our fields; it isn't created for that.
-   */
-  readonly object: AnyObject;
-  readonly fieldManager: string;
-  /**
-   * Set: the object belongs to this owner alone. It is created, corrected by force, and refused with the reason
-   * `OwnershipConflict` where it exists without belonging to the owner.
-   * Not set: the object is shared; our fields are applied without force, and it is created again where it has gone.
-   */
-  readonly owner?: OwnerReference;
-  /** Only for an object with an owner. @default - the operator's, which corrects unless it is told otherwise */
-  readonly drift?: DriftMode;
-  /** Rules for a shared object. @default - created where it is missing; a conflict fails the step */
-  readonly shared?: SharedApply;
-  /**
-   * Deletes and creates the object again where an immutable field has to change. Only for objects that are of no value in
-   * themselves.
-   * @default false - such a change fails with the reason `ImmutableField`
-   */
-  readonly recreate?: boolean;
-  /**
-   * The object is a Secret, given without data: those of these values that it lacks are made at random, by their keys. What it
-   * holds is left as it is, unless its annotation `reconstruct.kosmos.io/generated` is to change: then all are made.
-   */
-  readonly generate?: GeneratedValues;
-  /**
-   * Sent as it is whenever it is planned, without hash and owner, to an object that is there: for a field that passes
-   * from one field manager to another. It comes before the apply that lets go of the field. The plan has to leave it
-   * out once it is done.
-   * @default false
-   */
-  readonly handOver?: boolean;
-  /**
-   * Returns what has to be ready before, and isn't: the object is left as it is, and nothing of the plan is deleted. Asked when
-   * it is its turn, so after the steps before it. A change of what it waits for has to requeue the key.
-   * @default - it waits for nothing
-   */
-  readonly waitsFor?: () => Wait | undefined;
-}
-
-/** A status to be written, where it differs. */
-export interface StatusStep {
-  readonly target: CustomResource;
-  readonly fieldManager: string;
-  /** Nothing is written where it returns undefined. */
-  readonly status: AfterApply<object | undefined>;
-}
-
-/** An event to be sent. */
-export interface EventStep {
-  readonly regarding: ObjectRef & { readonly uid: string };
-  /** Nothing is sent where it returns undefined. */
-  readonly event: AfterApply<EventProps | undefined>;
-}
-
-/** Content of an event. @see https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/ */
-export interface EventProps {
-  readonly type: 'Normal' | 'Warning';
-  /** Reason in CamelCase; at most 128 characters. */
-  readonly reason: string;
-  /** Action in CamelCase; at most 128 characters. */
-  readonly action: string;
-  /** For people; cut at 1,024 characters. */
-  readonly note: string;
-}
-
-/** An object of ours to be deleted; a conflict fails and is retried at once. */
-export interface DeleteStep {
-  /** Object as known; its UID and resource version become preconditions, so nothing unseen is deleted. */
-  readonly object: AnyObject;
 }
 
 /** Metric of a kind. */
@@ -327,35 +180,4 @@ export interface Metric {
   readonly labels?: readonly string[];
   /** Upper bounds of a histogram's buckets, ascending. @default - 5 ms to 60 s */
   readonly buckets?: readonly number[];
-}
-
-/** Value of a metric. */
-export interface Sample {
-  /** The name of one of the controller's metrics; one that it doesn't declare is logged as a bug. */
-  readonly metric: string;
-  /** A value for each of the metric's labels. @default - none */
-  readonly labels?: Readonly<Record<string, string>>;
-  readonly value: number;
-}
-
-/** Meaning of a plan for one custom resource, in words, before it is carried out. */
-export interface Explanation {
-  /** The custom resource. */
-  readonly of: ObjectRef;
-  /** Predicate that follows its name in a sentence: `would delete 3 of 10 Jobs matched`. */
-  readonly summary: string;
-  /** Specifies whether something in the cluster would change that the plan's applies don't show. */
-  readonly differs: boolean;
-  /** Keys of what would go or change: one whose keys differ by a change of another one is shown too. @default - none */
-  readonly touches?: readonly string[];
-  /** @default - none */
-  readonly tables?: readonly Table[];
-}
-
-/** Rows below a title. */
-export interface Table {
-  readonly title: string;
-  readonly columns: readonly string[];
-  /** Rows, each with as many cells as there are columns. */
-  readonly rows: readonly (readonly string[])[];
 }

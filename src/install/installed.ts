@@ -1,5 +1,5 @@
-import { DRIFT_MODES } from '../contract/controller.js';
-import type { DriftMode } from '../contract/controller.js';
+import { DRIFT_MODES } from '../contract/plan.js';
+import type { DriftMode } from '../contract/plan.js';
 import { OperatorError } from '../contract/error.js';
 import type { FlagValues, KindFlag } from '../contract/kind.js';
 import { groupOf, keyOf, objectKey, valueAt } from '../contract/object.js';

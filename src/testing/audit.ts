@@ -6,7 +6,8 @@ import { contentHash } from '../values/json.js';
 import { controllerOf, objectId } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
-import { readinessIn, waitOf } from '../author/order.js';
+import { readinessIn } from '../author/order.js';
+import { waitOf } from '../values/readiness.js';
 import { renderObserving } from '../author/owned-children.js';
 import { observedOf } from '../values/projections.js';
 import { APPLY } from '../client/api.js';
@@ -77,9 +78,10 @@ export class WriteAudit {
     const rendered = cr && (await renderingOf(this.trial, cr).catch(ifRefused));
     const present = rendered?.find((one) => objectId(one) === objectId(object));
     // What was rendered of an earlier state goes by that one.
-    if (!present || !rendered?.dependencies?.has(present) || contentHash(present) !== hash) return undefined;
+    const before = present && rendered?.dependencies?.get(present);
+    if (!before || contentHash(present) !== hash) return undefined;
     this.dependents++;
-    const wait = waitOf(present, rendered.dependencies, readinessIn(await this.trial.objects()));
+    const wait = waitOf(present, before, readinessIn(await this.trial.objects()));
     return (
       wait &&
       `${object.kind} ${object.metadata.name} is applied while ${wait.ref.kind} ${wait.ref.name} isn't ready (${wait.readiness.reason})`

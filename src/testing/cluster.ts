@@ -15,7 +15,7 @@ import { objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
-import type { Propagation } from '../contract/sweep.js';
+import type { Propagation } from '../client/api.js';
 
 /** Verb of a request. */
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

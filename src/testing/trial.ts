@@ -5,7 +5,7 @@ import { isHashAnnotation, selectorLabels } from '../contract/names.js';
 import { objectId } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { withKeptStatus } from '../values/projections.js';
-import { childReadiness } from '../author/readiness.js';
+import { childReadiness } from '../values/readiness.js';
 import { groupKind, resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
 import { rulesFor } from '../install/rules.js';

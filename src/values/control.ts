@@ -1,5 +1,5 @@
-import { DRIFT_MODES } from '../contract/controller.js';
-import type { DriftMode } from '../contract/controller.js';
+import { DRIFT_MODES } from '../contract/plan.js';
+import type { DriftMode } from '../contract/plan.js';
 import { OperatorError } from '../contract/error.js';
 import { ANNOTATIONS, DRIFT_ANNOTATION, PAUSED_ANNOTATION, ROTATE_ANNOTATION } from '../contract/names.js';
 import type { AnyObject } from '../contract/object.js';

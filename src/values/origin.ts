@@ -2,7 +2,8 @@ import { relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { messageOf, OperatorError } from '../contract/error.js';
 import { LAST_APPLIED_ANNOTATION } from '../contract/names.js';
-import { isMap, valueAt } from '../contract/object.js';
+import { describeRef, isMap, valueAt } from '../contract/object.js';
+import type { ObjectRef } from '../contract/object.js';
 
 /** Folder of this project's own code, compiled or not. */
 const OWN = fileURLToPath(new URL('..', import.meta.url));
@@ -138,4 +139,17 @@ function pathOf(url: string): string {
 function placeText({ file, lineAndColumn }: Place): string {
   const below = relative(process.cwd(), file);
   return `${below.startsWith('..') ? file : below}:${lineAndColumn}`;
+}
+
+/**
+ * Calls a function that works out the status of one target of several. What it throws is a bug of the kind, and the error of that
+ * target alone.
+ */
+export function statusOrError<T>(target: ObjectRef, compute: () => T): T | OperatorError {
+  try {
+    return compute();
+  } catch (cause) {
+    const message = `The status of ${describeRef(target)} can't be computed: ${describeThrown(cause)}`;
+    return new OperatorError({ reason: 'StatusFailed', message, retry: 'backoff', isBug: true, cause });
+  }
 }

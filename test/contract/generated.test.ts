@@ -1,7 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { ChangeSet } from '../../src/contract/change.js';
-import type { Plan } from '../../src/contract/controller.js';
-import { bitsOf, GeneratedSecrets } from '../../src/author/generated.js';
+import type { Plan } from '../../src/contract/plan.js';
+import { bitsOf } from '../../src/author/generated.js';
+import { GeneratedSecrets } from '../../src/author/generated.js';
 import { makeValue, secretType } from '../../src/values/generated.js';
 import type { AnyObject, CustomResource } from '../../src/contract/object.js';
 import { OwnedChildren } from '../../src/author/owned-children.js';
@@ -60,13 +61,21 @@ function planned(resource: CustomResource, secret?: AnyObject, more: Partial<Own
   // No field manager applies it.
   const controlledBy = ({ kind }: { kind: string }, _: string, manager?: string) =>
     kind === 'Secret' && kept && manager === undefined ? [kept] : [];
-  const rest = { mappedTo: () => [], find: () => ({}), clockSkewMilliseconds: undefined };
+  const rest = { mappedTo: () => [], find: () => ({}) };
   return {
     watch,
     kept,
     plan: controller.reconcile('shop/web', { get, controlledBy, ...rest }, new Date()),
   };
 }
+
+/** Objects that are applied as they are rendered. */
+const applied = ({ steps }: Plan) => steps.flatMap((step) => (step.do === 'own' ? [step.object] : []));
+const prunes = ({ steps }: Plan) => steps.some((step) => step.do === 'prune');
+const notesOf = (plan: Plan, made: readonly string[]) =>
+  plan.conclude(done('configured', made)).events.map(({ event }) => event.note);
+/** Steps that do something. */
+const stepsOf = ({ steps }: Plan) => steps.filter((step) => step.do !== 'barrier');
 
 const done = (action: 'created' | 'configured' | 'unchanged', made: readonly string[] = []): ChangeSet => [
   {
@@ -86,19 +95,19 @@ describe('generated values', () => {
     'come before the children where %s, and the plan is made again without a status between',
     (_, secret, annotations) => {
       const { plan } = planned(cr(annotations), secret);
-      expect(plan.apply).toMatchObject([
-        { object: { metadata: { name: 'web-widget-generated' } }, generate: values },
+      expect(stepsOf(plan)).toMatchObject([
+        { do: 'generate', object: { metadata: { name: 'web-widget-generated' } }, values },
       ]);
-      expect(plan.apply[0]?.object).not.toHaveProperty('data');
-      expect(plan.again?.(done('configured'))).toBe(true);
-      expect(plan.again?.(done('unchanged'))).toBe(false);
-      expect(plan.status.map(({ status }) => status(done('created')))).toEqual([undefined]);
+      expect(stepsOf(plan)[0]?.object).not.toHaveProperty('data');
+      expect(plan.conclude(done('configured')).next).toBe('now');
+      expect(plan.conclude(done('unchanged')).next).toBeUndefined();
+      expect(plan.conclude(done('created')).status).toEqual([]);
       const error = new OperatorError({ reason: 'OwnershipConflict', message: 'no' });
-      expect(plan.status[0]?.status([{ ...done('created')[0]!, action: 'failed', error }])).toMatchObject({
-        conditions: expect.arrayContaining([
-          expect.objectContaining({ reason: 'OwnershipConflict' }),
-        ]) as unknown,
-      });
+      const { status } = plan.conclude([{ ...done('created')[0]!, action: 'failed', error }]);
+      const conditions: unknown = expect.arrayContaining([
+        expect.objectContaining({ reason: 'OwnershipConflict' }),
+      ]);
+      expect(status).toMatchObject([{ status: { conditions } }]);
     },
   );
 
@@ -108,14 +117,15 @@ describe('generated values', () => {
     ['there are more than the kind has', live('', { password: 'a', key: 'b', old: 'c' }), {}],
   ])('stay where %s', (_, secret, annotations) => {
     const { plan } = planned(cr(annotations), secret);
-    expect(plan.apply.map(({ object }) => object)).toEqual([WEB]);
+    expect(applied(plan)).toEqual([WEB]);
+    expect(stepsOf(plan)).toHaveLength(1);
   });
 
   it('are kept and rendered as their names and a checksum that follows them and the UID', () => {
     const inputsFor = (secret: AnyObject): { generated: { checksum: string } } => {
       const { kept, plan } = planned(cr(), secret);
       expect(JSON.stringify(kept)).not.toContain('cHc=');
-      expect(plan.apply).toHaveLength(1);
+      expect(stepsOf(plan)).toHaveLength(1);
       return (render.mock.calls.at(-1) as unknown[])[2] as never;
     };
     const first = inputsFor(live());
@@ -142,13 +152,14 @@ describe('generated values', () => {
     const all = planned(cr(), live(), { children: [DEPLOYMENT, secretType] });
     expect(all.watch.selector).toBeUndefined();
     expect(all.watch.writes).toEqual(['create', 'patch', 'delete']);
-    expect(all.plan.delete).toEqual([]);
-    expect(planned(cr(), live(), { formerChildren: [secretType] }).plan.delete).toEqual([]);
+    expect(prunes(all.plan)).toBe(false);
+    expect(prunes(planned(cr(), live(), { formerChildren: [secretType] }).plan)).toBe(false);
   });
 
   it('stall where one is empty, and nothing is made or applied', () => {
     const { plan } = planned(cr(), live('', { password: '', key: 'b' }));
-    expect(plan).toMatchObject({ apply: [], delete: [], error: { reason: 'EmptyValue', retry: 'onChange' } });
+    expect(stepsOf(plan)).toEqual([]);
+    expect(plan.error).toMatchObject({ reason: 'EmptyValue', retry: 'onChange' });
     expect(plan.error?.message).toContain('Secret shop/web-widget-generated: the value of password is empty');
     expect(planned(cr(), live('', { password: 'a', key: 'b', old: '' })).plan.error).toBeUndefined();
   });
@@ -164,16 +175,16 @@ describe('generated values', () => {
     const ofKind = new GeneratedSecrets(WIDGET, { ...values, password: { emptyIsMissing: true } });
     const made = (data: object) => planned(cr(), live('', data), { generated: ofKind }).plan;
     const again = made({ password: '', key: 'b' });
-    expect(again.apply).toMatchObject([{ generate: { password: {}, key: {} } }]);
-    expect(again.events.flatMap(({ event }) => event(done('configured', ['password']))?.note ?? [])).toEqual([
+    expect(stepsOf(again)).toMatchObject([{ do: 'generate', values: { password: {}, key: {} } }]);
+    expect(notesOf(again, ['password'])).toEqual([
       'Secret web-widget-generated: made new values of password',
     ]);
     expect(made({ password: 'a', key: '' }).error).toMatchObject({ reason: 'EmptyValue' });
   });
 
   describe('of a Secret from before a rotation', () => {
-    const conditionOf = ({ status: [step] }: Plan) =>
-      (step?.status([]) as { conditions: readonly AnyObject[] }).conditions.find(
+    const conditionOf = (plan: Plan) =>
+      (plan.conclude([]).status[0]?.status as { conditions: readonly AnyObject[] }).conditions.find(
         ({ type }) => type === 'Rotated',
       ) as Readonly<Record<string, string>> | undefined;
     const followed = [{ ...conditionOf(planned(cr(rotate('2')), live('2')).plan) }];
@@ -181,20 +192,19 @@ describe('generated values', () => {
     it('stall where the status says that it was followed, until another text is given, or none', () => {
       expect(followed).toMatchObject([{ status: 'True', message: 'reconstruct.kosmos.io/rotate=2' }]);
       const { plan } = planned(cr(rotate('2'), followed), live('1'));
-      expect(plan).toMatchObject({
-        apply: [],
-        delete: [],
-        error: { reason: 'SecretRestored', retry: 'onChange' },
-      });
+      expect(stepsOf(plan)).toEqual([]);
+      expect(plan.error).toMatchObject({ reason: 'SecretRestored', retry: 'onChange' });
       expect(plan.error?.message).toMatch(
         /^Secret shop\/web-widget-generated .*before .*rotate=2, .*; remove the annotation .*another text/,
       );
       expect(conditionOf(plan)).toEqual(followed[0]);
 
       const kept = planned(cr({}, followed), live('1')).plan;
-      expect(kept.apply.map(({ object }) => object)).toEqual([WEB]);
+      expect(applied(kept)).toEqual([WEB]);
       expect(conditionOf(kept)).toBeUndefined();
-      expect(planned(cr(rotate('3'), followed), live('1')).plan.apply).toMatchObject([{ generate: values }]);
+      expect(stepsOf(planned(cr(rotate('3'), followed), live('1')).plan)).toMatchObject([
+        { do: 'generate', values },
+      ]);
     });
 
     it.each([
@@ -202,15 +212,13 @@ describe('generated values', () => {
       ['the Secret has gone', rotate('2'), undefined],
     ])('are made again where %s', (_, annotations, secret) => {
       const { plan } = planned(cr(annotations, followed), secret);
-      expect(plan.apply).toMatchObject([{ generate: values }]);
+      expect(stepsOf(plan)).toMatchObject([{ do: 'generate', values }]);
     });
   });
 
   it('are announced by what was made', () => {
-    const note = (secret: AnyObject | undefined, made: string[], annotations = {}) => {
-      const { plan } = planned(cr(annotations), secret);
-      return plan.events.flatMap(({ event }) => event(done('configured', made))?.note ?? []);
-    };
+    const note = (secret: AnyObject | undefined, made: string[], annotations = {}) =>
+      notesOf(planned(cr(annotations), secret).plan, made);
     expect(note(undefined, ['password', 'key'])).toEqual([
       'Secret web-widget-generated: made new values of password, key',
     ]);

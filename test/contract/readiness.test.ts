@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Phase } from '../../src/contract/conditions.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { keepStatus } from '../../src/values/projections.js';
-import { childReadiness, dependencyReadiness, worstReadiness } from '../../src/author/readiness.js';
+import { childReadiness, dependencyReadiness, worstReadiness } from '../../src/values/readiness.js';
 
 const METADATA = { namespace: 'shop', name: 'web', generation: 1 };
 

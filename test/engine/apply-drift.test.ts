@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import type { Change } from '../../src/contract/change.js';
-import type { ApplyStep, StatusStep } from '../../src/contract/controller.js';
+import type { Change, ChangeSet } from '../../src/contract/change.js';
+import type { OwnStep, StatusWrite, Plan } from '../../src/contract/plan.js';
 import type { OperatorError } from '../../src/contract/error.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { Api } from '../../src/client/api.js';
-import { Fights, LastApplies } from '../../src/engine/steps/apply-state.js';
+import { Fights, Memory } from '../../src/engine/steps/memory.js';
 import { isAppliedBy, managedFieldsOf } from '../../src/engine/steps/managed-fields.js';
 import type { FieldPath, FieldsV1 } from '../../src/engine/steps/managed-fields.js';
 import { Observer } from '../../src/engine/preview/observe.js';
-import { StatusWriter } from '../../src/engine/steps/status.js';
+import { handlersOf } from '../../src/engine/plan/interpret.js';
+import { writeStatus } from '../../src/engine/steps/status.js';
 import { deployment, newSetup, putOwner, settledSetup, step } from './support/apply-setup.js';
 import type { Setup } from './support/apply-setup.js';
 import { plan } from './support/bench.js';
@@ -53,6 +53,16 @@ async function fight(setup: Setup, rounds: number): Promise<Change[]> {
 }
 
 const writes = (setup: Setup): number => setup.server.writes.length;
+
+/** An observer that leaves drift, and what it logs. */
+function observed({ hand, server }: Setup) {
+  const lines: LogLine[] = [];
+  const { clock, metrics, reader, signal, stopping } = hand;
+  const own = { clock, metrics, memory: new Memory(clock), log: recordingLogger(lines) };
+  const observer = new Observer({ ...own, transport: server, controller: 'widget', drift: 'warn' });
+  const observe = (what: Plan) => observer.observe(what, reader, handlersOf(), { signal, stopping });
+  return { observe, lines };
+}
 
 describe('Applier, drift', () => {
   it('tells who changed what', async () => {
@@ -102,7 +112,7 @@ describe('Applier, drift', () => {
 });
 
 describe('Applier, drift that is left', () => {
-  const warn: ApplyStep = { ...step(), drift: 'warn' };
+  const warn: OwnStep = { ...step(), drift: 'warn' };
   const requests = ({ server }: Setup): string[] =>
     server.requests.splice(0).map(({ method, query }) => `${method}${query?.dryRun ? ' dry run' : ''}`);
 
@@ -139,44 +149,38 @@ describe('Applier, drift that is left', () => {
 
   it('is in the status that an observer expects, so it announces no write of one that says so', async () => {
     const setup = await settledSetup();
-    const { reader, server, clock, metrics } = setup;
+    const { reader, server, clock, hand } = setup;
     reader.store(WIDGET).observed(server.put(WIDGET, widget('web')));
-    const status: StatusStep = {
+    const status = (changes: ChangeSet): StatusWrite => ({
       ...{ target: widget('web'), fieldManager: STATUS_MANAGER },
-      status: (changes) => ({ drift: changes.map(({ drift }) => drift?.fields) }),
-    };
+      status: { drift: changes.map(({ drift }) => drift?.fields) },
+    });
     take(setup, 'rival', [REPLICAS]);
     // By the operator beside it.
-    const writer = new StatusWriter(new Api(server), new LastApplies());
-    expect(await writer.write(status, [await setup.apply(warn)], reader)).toMatchObject({
+    const beside = { ...hand, memory: new Memory(clock) };
+    expect(await writeStatus(status([await setup.apply(warn)]), beside)).toMatchObject({
       action: 'configured',
     });
-    const lines: LogLine[] = [];
-    const own = { metrics, lastApplies: new LastApplies(), log: recordingLogger(lines) };
-    const observer = new Observer({ ...own, transport: server, clock, controller: 'widget', drift: 'warn' });
-    await observer.observe(plan({ apply: [step()], status: [status] }), reader);
+    const { observe, lines } = observed(setup);
+    const conclude = (changes: ChangeSet) => ({ status: [status(changes)], events: [] });
+    await observe(plan({ steps: [step()], conclude }));
     expect(lines.map(({ message }) => message)).toEqual([]);
   });
 
   it('is no edit that an observer sees, however often, and nothing of its dry run is kept', async () => {
     const setup = await settledSetup();
-    const { reader, server, clock, metrics } = setup;
+    const { reader, server } = setup;
     reader.store(WIDGET).observed(server.put(WIDGET, widget('web')));
     const before = reader.store(DEPLOYMENT).get('shop/web');
     const actions: string[] = [];
-    const status: StatusStep = {
-      ...{ target: widget('web'), fieldManager: STATUS_MANAGER },
-      status: (changes) => {
-        actions.push(...changes.map(({ action }) => action));
-        return undefined;
-      },
+    const conclude = (changes: ChangeSet) => {
+      actions.push(...changes.map(({ action }) => action));
+      return { status: [], events: [] };
     };
-    const lines: LogLine[] = [];
-    const own = { metrics, lastApplies: new LastApplies(), log: recordingLogger(lines) };
-    const observer = new Observer({ ...own, transport: server, clock, controller: 'widget', drift: 'warn' });
+    const { observe, lines } = observed(setup);
     const other = step({ ...deployment(), metadata: { ...deployment().metadata, name: 'other' } });
     for (let round = 0; round < 3; round++)
-      await observer.observe(plan({ apply: [step(deployment(2)), other], status: [status] }), reader);
+      await observe(plan({ steps: [step(deployment(2)), other], conclude }));
     expect(lines.map(({ message }) => message)).toEqual([
       'Deployment shop/web would be changed',
       'Deployment shop/other would be created',

@@ -5,11 +5,15 @@ import { secretType } from '../../src/values/generated.js';
 import type { GeneratedValues } from '../../src/contract/generated.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { Api } from '../../src/client/api.js';
-import { LastApplies } from '../../src/engine/steps/apply-state.js';
-import { Applier } from '../../src/engine/steps/apply.js';
+import type { GenerateStep } from '../../src/contract/plan.js';
+import type { Hand } from '../../src/engine/plan/hand.js';
+import { handlersOf, interpret } from '../../src/engine/plan/interpret.js';
+import { Memory } from '../../src/engine/steps/memory.js';
 import { StoreReader, Stores } from '../../src/engine/watch/cache.js';
+import { silentLogger } from '../../src/telemetry/logger.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { OWNER } from './support/apply-setup.js';
+import { plan } from './support/bench.js';
 import { MANAGER, widget, WIDGET } from './support/builders.js';
 import { FakeApiServer } from './support/fake-api-server.js';
 import { VirtualClock } from './support/virtual-clock.js';
@@ -24,15 +28,36 @@ function newProcess(placeholders = false) {
   const stores = new Stores({ perNamespace: false, freeze: true });
   const reader = StoreReader.open([generated.watch(selector), { type: WIDGET, mapsTo: () => [] }], stores);
   for (const { store } of stores.all()) store.setFollowed(undefined, true);
-  const state = { clock: new VirtualClock(), lastApplies: new LastApplies(), metrics: new Metrics() };
-  const applier = new Applier({ api: new Api(server), ...state, placeholders });
-  const generate = async (token?: string, generate: GeneratedValues = values): Promise<Change> => {
+  const clock = new VirtualClock();
+  const never = new AbortController().signal;
+  const hand: Hand = {
+    ...{
+      api: new Api(server),
+      reader,
+      memory: new Memory(clock),
+      clock,
+      metrics: new Metrics(),
+      log: silentLogger,
+    },
+    ...{
+      events: { send: () => undefined },
+      drift: 'correct',
+      isDry: placeholders,
+      signal: never,
+      stopping: never,
+    },
+  };
+  const handlers = handlersOf();
+  const generate = async (token?: string, made: GeneratedValues = values): Promise<Change> => {
     const cr = widget(
       'web',
       token === undefined ? {} : { annotations: { 'reconstruct.kosmos.io/rotate': token } },
     );
-    const step = { object: generated.secretOf(cr), fieldManager: MANAGER, owner: OWNER, generate };
-    return applier.apply(step, reader);
+    const step: GenerateStep = {
+      ...({ do: 'generate', object: generated.secretOf(cr), fieldManager: MANAGER } as const),
+      ...{ owner: OWNER, values: made },
+    };
+    return (await interpret(plan({ steps: [step] }), hand, handlers)).changes[0]!;
   };
   const known = (): AnyObject | undefined => reader.get(secretType, 'shop/web-widget-generated');
   /** Another writer deletes the Secret. */
@@ -42,7 +67,7 @@ function newProcess(placeholders = false) {
     reader.store(secretType).gone('shop/web-widget-generated', uid);
   };
   const applies = async (): Promise<object[]> =>
-    (await state.metrics.applies.get()).values.map(({ labels, value }) => ({
+    (await hand.metrics.applies.get()).values.map(({ labels, value }) => ({
       outcome: labels.outcome,
       value,
     }));

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
+import { wasAppliedBy } from '../../src/engine/steps/managed-fields.js';
 import { checkOwnership, isOrphan } from '../../src/engine/steps/ownership.js';
 import { OWNER, deployment, newSetup, settledSetup, step } from './support/apply-setup.js';
 import type { Setup } from './support/apply-setup.js';
@@ -156,7 +157,7 @@ describe('an object without a controller', () => {
     ['that was copied is none', { managedFields: [updated(MANAGER, { 'f:spec': {} })] }, false],
   ])('%s', (_, change, expected) => {
     const object = { ...deployment(), metadata: { ...metadata, ...change } };
-    expect(isOrphan(object, step())).toBe(expected);
+    expect(isOrphan(object, OWNER, wasAppliedBy(MANAGER, object))).toBe(expected);
   });
 });
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { EventProps, EventStep } from '../../src/contract/controller.js';
+import type { EventProps, EventStep } from '../../src/contract/plan.js';
 import { OperatorError } from '../../src/contract/error.js';
 import type { ApiRequest } from '../../src/client/transport.js';
 import { newBench } from './support/bench.js';
@@ -51,7 +51,7 @@ async function tell(
   event: Partial<EventProps> = {},
   about: EventStep['regarding'] = REGARDING,
 ): Promise<void> {
-  bench.tools.recorder.send(about, { ...EVENT, ...event });
+  bench.events.send(about, { ...EVENT, ...event });
   await settled();
 }
 
@@ -98,7 +98,7 @@ describe('an event that is repeated', () => {
 
   it('in a storm costs two requests, one each half an hour, and one at its end', async () => {
     for (let second = 0; second < 65 * 60; second++) {
-      bench.tools.recorder.send(REGARDING, EVENT);
+      bench.events.send(REGARDING, EVENT);
       await bench.clock.advance(1_000);
     }
     await bench.clock.advance(15 * MINUTE);
@@ -175,8 +175,8 @@ describe('an event that cannot be sent', () => {
 describe('at the end of the process', () => {
   it('what waits is sent, and counts are brought up to date', async () => {
     for (let times = 0; times < 9; times++) await tell();
-    bench.tools.recorder.send({ ...REGARDING, name: 'other' }, EVENT);
-    await bench.tools.recorder.close();
+    bench.events.send({ ...REGARDING, name: 'other' }, EVENT);
+    await bench.events.close();
     expect(asked()).toEqual(['POST', 'PATCH x2', 'POST', 'PATCH x9']);
     expect(bench.clock.timers).toBe(0);
   });
@@ -211,13 +211,13 @@ it('counts every occurrence exactly once, whatever fails in between', async () =
           bench.server.answers.push(...Array<Answer>(next.fail).fill(overloaded));
         } else {
           told++;
-          bench.tools.recorder.send({ ...REGARDING, name: next.name }, { ...EVENT, note: next.note });
+          bench.events.send({ ...REGARDING, name: next.name }, { ...EVENT, note: next.note });
           if (next.settle) await settled();
         }
       }
       await bench.clock.advance(60 * MINUTE);
       bench.server.answers.length = 0;
-      await bench.tools.recorder.close();
+      await bench.events.close();
       expect([...counts.values()].reduce((sum, count) => sum + count, 0)).toBe(told);
     }),
     { numRuns: 60 },

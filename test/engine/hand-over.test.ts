@@ -1,29 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import type { ApplyStep } from '../../src/contract/controller.js';
+import type { HandOverStep } from '../../src/contract/plan.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { carryOut } from '../../src/engine/plan/carry-out.js';
 import { settledSetup } from './support/apply-setup.js';
-import { newBench, plan } from './support/bench.js';
-import {
-  anObject,
-  applied,
-  apply,
-  CONFIG_MAP,
-  configMap,
-  DEPLOYMENT,
-  fieldConflict,
-  MANAGER,
-  ownedBy,
-  widget,
-} from './support/builders.js';
-import { FakeApiServer } from './support/fake-api-server.js';
+import { plan } from './support/bench.js';
+import { anObject, applied, apply, DEPLOYMENT, widget } from './support/builders.js';
+import type { FakeApiServer } from './support/fake-api-server.js';
 import { startedRunner } from './support/started-runner.js';
 
 const REPLICAS = 'widget-replicas';
-const replicas = (count = 1): ApplyStep => ({
+const replicas = (count = 1): HandOverStep => ({
+  do: 'handOver',
   object: anObject(DEPLOYMENT, 'web', {}, { spec: { replicas: count } }),
   fieldManager: REPLICAS,
-  handOver: true,
 });
 
 /** The API server merges, which the fake one doesn't: the answer is the object, owned by one more. */
@@ -54,39 +42,15 @@ describe('A hand-over', () => {
   });
 });
 
-describe('A hand-over that fails', () => {
-  it('keeps its object from being applied, and no other', async () => {
-    const bench = newBench(new FakeApiServer());
-    const { uid, resourceVersion, ...metadata } = configMap('a', '1').metadata;
-    const child = (name: string): ApplyStep => ({
-      object: { ...configMap(name, '1'), metadata: { ...metadata, name } },
-      fieldManager: MANAGER,
-      owner: ownedBy('web'),
-    });
-    const old = configMap('a', '1', { ownerReferences: [ownedBy('web')] });
-    bench.reader.store(CONFIG_MAP).observed(bench.server.put(CONFIG_MAP, old));
-    bench.server.intercept = ({ query }) => (query?.fieldManager === REPLICAS ? fieldConflict() : undefined);
-    const handOver = { object: child('a').object, fieldManager: REPLICAS, handOver: true };
-    const { changes } = await carryOut(
-      plan({ apply: [handOver, child('a'), child('b')] }),
-      bench.reader,
-      bench.tools,
-      new AbortController().signal,
-    );
-    expect(changes.map(({ ref, action }) => `${ref.name} ${action}`)).toEqual([
-      'a failed',
-      'a skipped',
-      'b created',
-    ]);
-  });
-});
-
 describe('The runner', () => {
   it('takes a key again at once where its plan asks for it, and only then', async () => {
     const { deliver, reconciled, server } = startedRunner(() =>
       plan({
-        apply: [apply('a')],
-        again: (changes) => changes.some(({ action }) => action === 'created'),
+        steps: [apply('a')],
+        conclude: (changes) => ({
+          ...{ status: [], events: [] },
+          ...(changes.some(({ action }) => action === 'created') && { next: 'now' }),
+        }),
       }),
     );
     await deliver(widget('web'));

@@ -1,13 +1,16 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Change } from '../../src/contract/change.js';
-import type { ApplyStep, EventProps, Plan } from '../../src/contract/controller.js';
 import { OperatorError } from '../../src/contract/error.js';
 import { refOf } from '../../src/contract/object.js';
+import type { OwnerReference } from '../../src/contract/object.js';
+import type { EventProps, OwnStep, Step } from '../../src/contract/plan.js';
 import type { ApiRequest, ApiResponse } from '../../src/client/transport.js';
-import { carryOut } from '../../src/engine/plan/carry-out.js';
-import type { PlanOutcome, StatusPolicy } from '../../src/engine/plan/carry-out.js';
-import { newBench } from './support/bench.js';
+import { handlersOf, interpret } from '../../src/engine/plan/interpret.js';
+import type { PlanOutcome, StatusPolicy } from '../../src/engine/plan/interpret.js';
+import { own } from '../../src/engine/steps/own.js';
+import { newBench, plan } from './support/bench.js';
 import {
+  apply,
   child,
   CONFIG_MAP,
   configMap,
@@ -21,7 +24,6 @@ import {
 import { FakeApiServer } from './support/fake-api-server.js';
 import { settled } from './support/virtual-clock.js';
 
-const NEVER = new AbortController().signal;
 const EVENT: EventProps = { type: 'Warning', reason: 'Why', action: 'Reconcile', note: 'note' };
 const REGARDING = { ...refOf(widget('web')), uid: 'uid-web' };
 
@@ -49,7 +51,7 @@ const NO = failure(422, 'Invalid', 'no');
 
 function begin({ steps, answers = {}, fixed = {}, present, waits = {}, ...rest }: Scenario) {
   const bench = newBench(new FakeApiServer());
-  const { server, reader, tools } = bench;
+  const { server, reader, hand } = bench;
   const target = widget('web');
   reader.store(WIDGET).observed(server.put(WIDGET, target));
   const words = steps.split(' ').filter((word) => word !== '');
@@ -65,31 +67,30 @@ function begin({ steps, answers = {}, fixed = {}, present, waits = {}, ...rest }
     const answer = method === 'GET' ? undefined : answers[name];
     return answer === 'none' ? Promise.reject(new Error('headers timeout')) : answer;
   };
-  const real = tools.applier.apply.bind(tools.applier);
-  vi.spyOn(tools.applier, 'apply').mockImplementation(async (step, from) => {
-    const change = fixed[step.object.metadata.name];
-    return change ? { ref: refOf(step.object), ...change } : real(step, from);
+  const handlers = new Map(handlersOf());
+  handlers.set('own', {
+    ...own,
+    carryOut: async (step, ...more) => {
+      const change = fixed[step.object.metadata.name];
+      return change ? { ref: refOf(step.object), ...change } : own.carryOut(step as OwnStep, ...more);
+    },
   });
-  const apply: ApplyStep[] = [];
-  const pruned: Plan['delete'][number][] = [];
-  for (const [index, word] of words.entries()) {
-    const name = words[index + 1] ?? '';
-    const known = live.get(waits[name] ?? '');
-    const wait = { readiness: { phase: 'progressing', reason: 'NotReady', message: 'not yet' } } as const;
-    const waitsFor = known && { waitsFor: () => ({ ...wait, ref: refOf(known) }) };
-    if (word === 'own') apply.push({ object: child(name), fieldManager: MANAGER, owner: ownedBy('web'), ...waitsFor });
-    if (word === 'handOver') apply.push({ object: child(name), fieldManager: 'other', handOver: true });
-    if (word === 'prune') pruned.push({ object: live.get(name) ?? child(name) });
-  }
-  const events = rest.events ?? [EVENT];
-  const plan: Plan = {
-    ...{ apply, delete: pruned },
-    ...(words[0] === 'prune' && { deleteFirst: true }),
-    status: [{ target, fieldManager: STATUS_MANAGER, status: () => ({ replicas: 1 }) }],
-    events: events.map((event) => ({ regarding: REGARDING, event: () => event })),
-    ...(rest.error && { error: rest.error }),
+  const stepOf = (word: string, name: string): Step[] => {
+    const waitsFor = waits[name] === undefined ? {} : { waitsFor: [child(waits[name])] };
+    const by = { object: child(name), fieldManager: MANAGER };
+    if (word === '|') return [{ do: 'barrier' }];
+    if (word === 'own') return [{ do: 'own', ...by, owner: ownedBy('web'), ...waitsFor }];
+    if (word === 'handOver') return [{ do: 'handOver', ...by, fieldManager: 'other' }];
+    return word === 'prune' ? [{ do: 'prune', object: live.get(name) ?? child(name) }] : [];
   };
-  return { ...bench, carrying: carryOut(plan, reader, tools, rest.signal ?? NEVER, rest.policy) };
+  const { error, events = [EVENT], signal = hand.signal, policy = true } = rest;
+  const work = plan({
+    steps: words.flatMap((word, index) => stepOf(word, words[index + 1] ?? '')),
+    status: [{ target, fieldManager: STATUS_MANAGER, status: { replicas: 1 } }],
+    events: events.map((event) => ({ regarding: REGARDING, event })),
+    ...(error && { error }),
+  });
+  return { ...bench, carrying: interpret(work, { ...hand, signal }, handlers, { status: policy }) };
 }
 
 const actionsOf = ({ changes, statusChanges }: PlanOutcome): string =>
@@ -120,7 +121,7 @@ describe('interpret', () => {
     [
       'without a barrier nothing is held back',
       { steps: 'prune old own a own b', answers: { a: NO } },
-      'failed created deleted configured',
+      'deleted failed created configured',
     ],
     [
       'a deletion that fails keeps no other from being tried',
@@ -146,8 +147,13 @@ describe('interpret', () => {
     ],
     [
       'what waits is left as it is, and holds deletions back without being a failure',
-      { steps: 'own a own b own c | prune old', present: ['a', 'old'], waits: { b: 'a' } },
-      'configured skipped created skipped configured',
+      { steps: 'own a own b own c | prune old', waits: { b: 'missing' } },
+      'created skipped created skipped configured',
+    ],
+    [
+      'what waited is applied once that is ready',
+      { steps: 'own a own b | prune old', waits: { b: 'a' } },
+      'created created deleted configured',
     ],
     [
       'a contested field of what stays holds nothing back',
@@ -200,6 +206,39 @@ describe('interpret', () => {
     const outcome = await carrying;
     expect(actionsOf(outcome)).toBe(actions);
     if (writes !== undefined) expect(written(server)).toBe(writes);
+  });
+
+  it('creates nothing beside an object of a namesake of another group: of two at once, one has all, the other none', async () => {
+    const { server, reader, hand } = newBench(new FakeApiServer());
+    const namesake = { ...ownedBy('web', 'uid-twin'), apiVersion: 'other.example.com/v1' };
+    const found = (name: string, owner: OwnerReference): void => {
+      reader
+        .store(CONFIG_MAP)
+        .observed(server.put(CONFIG_MAP, configMap(name, '1', { ownerReferences: [owner] })));
+    };
+    found('a', namesake);
+    found('c', ownedBy('web'));
+    const outcome = await interpret(
+      plan({ steps: ['a', 'b', 'c'].map((name) => apply(name)) }),
+      hand,
+      handlersOf(),
+    );
+    expect(actionsOf(outcome)).toBe('failed skipped configured');
+    expect(outcome.changes[0]?.error?.reason).toBe('OwnershipConflict');
+  });
+
+  it('reports a conclusion that throws as a bug of the kind, and what was changed', async () => {
+    const { hand } = newBench(new FakeApiServer());
+    const conclude = (): never => {
+      throw new TypeError('no conditions');
+    };
+    const outcome = await interpret(plan({ conclude }), hand, handlersOf());
+    expect(outcome.error).toMatchObject({ isBug: true, cause: expect.any(TypeError) as TypeError });
+  });
+
+  it('refuses a handler that can not say what it would do', () => {
+    const handler = { do: 'x/y', carryOut: () => Promise.reject(new Error('never called')) } as const;
+    expect(() => handlersOf([handler])).toThrow('the handler of x/y needs a preview');
   });
 
   it('prunes a hundred objects, and leaves the others to the next pass', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Controller, Found, Lookup, Plan, Reader } from '../../src/contract/controller.js';
+import type { Controller, Found, Lookup, Reader } from '../../src/contract/controller.js';
+import type { Plan } from '../../src/contract/plan.js';
 import { refOf } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import type { ApiRequest } from '../../src/client/transport.js';
@@ -59,7 +60,7 @@ const holding =
   (server: FakeApiServer): void => {
     server.intercept = ({ method, lease }) => (method === 'PATCH' && !lease ? answer : undefined);
   };
-const applying = (...names: string[]): Plan => plan({ apply: names.map((name) => apply(name)) });
+const applying = (...names: string[]): Plan => plan({ steps: names.map((name) => apply(name)) });
 const generation = (server: FakeApiServer, value: number): void => {
   server.put(WIDGET, widget('web', { generation: value }));
 };
@@ -174,17 +175,18 @@ describe('A manager in an election', () => {
     const cr = widget('web');
     const old = anObject(CONFIG_MAP, 'old', { uid: 'uid-old', ownerReferences: [ownedBy('web')] });
     let left = count;
-    const work = (): Plan => ({
-      ...applying('a', 'b'),
-      delete: [{ object: { ...old, metadata: { ...old.metadata, resourceVersion: '102' } } }],
-      status: [{ target: cr, fieldManager: STATUS_MANAGER, status: () => ({ ready: true }) }],
-      events: [
-        {
-          regarding: { ...refOf(cr), uid: 'uid-web' },
-          event: () => ({ type: 'Normal', reason: 'Done', action: 'Do', note: 'Done' }),
-        },
-      ],
-    });
+    const object = { ...old, metadata: { ...old.metadata, resourceVersion: '102' } };
+    const work = (): Plan =>
+      plan({
+        steps: [...applying('a', 'b').steps, { do: 'barrier' }, { do: 'prune', object }],
+        status: [{ target: cr, fieldManager: STATUS_MANAGER, status: { ready: true } }],
+        events: [
+          {
+            regarding: { ...refOf(cr), uid: 'uid-web' },
+            event: { type: 'Normal', reason: 'Done', action: 'Do', note: 'Done' },
+          },
+        ],
+      });
     const stopAfter = (server: FakeApiServer, clock: VirtualClock) => (request: ApiRequest) => {
       if (request.method === 'GET' || request.lease || --left !== 0) return undefined;
       // Between the write and its answer, while another one takes over.
@@ -243,7 +245,7 @@ describe('A manager in an election', () => {
       const byContent = (reader: Reader): Plan => {
         const from = String(reader.get(WIDGET, 'shop/web')?.metadata.generation);
         const object = child('child', { generation: from });
-        return plan({ apply: [{ object, fieldManager: MANAGER, owner: ownedBy('web') }] });
+        return plan({ steps: [{ do: 'own', object, fieldManager: MANAGER, owner: ownedBy('web') }] });
       };
       const { server, clock, writes } = await started(undefined, byContent, election);
       const data = (): unknown => server.get(CONFIG_MAP, 'shop/child')?.data;

@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { FieldConflict } from '../../src/contract/change.js';
-import type { ApplyStep, Watch } from '../../src/contract/controller.js';
+import type { Watch } from '../../src/contract/controller.js';
+import type { OwnStep } from '../../src/contract/plan.js';
+import { share } from '../../src/engine/steps/share.js';
+import type { ShareStep } from '../../src/engine/steps/share.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { plan } from './support/bench.js';
 import {
@@ -42,7 +45,7 @@ describe('An edit just before the status is written', () => {
 
   it.each(orders)('wakes the class that it leaves, and the new one, where it is seen %s', async (order) => {
     const target = widget('web');
-    const status = { target, fieldManager: STATUS_MANAGER, status: () => ({ seen: true }) };
+    const status = { target, fieldManager: STATUS_MANAGER, status: { seen: true } };
     const { deliver, reconciled, server, reader } = startedRunner(
       (_, n) => plan(n === 1 ? { status: [status] } : {}),
       2,
@@ -75,7 +78,7 @@ describe('An edit just before the status is written', () => {
 
 it('A default that another schema of the CRD adds, as the answer to a status shows it, wakes the key', async () => {
   const target = widget('web');
-  const status = { target, fieldManager: STATUS_MANAGER, status: () => ({ seen: true }) };
+  const status = { target, fieldManager: STATUS_MANAGER, status: { seen: true } };
   const { deliver, reconciled, server } = startedRunner((_, n) => plan(n === 1 ? { status: [status] } : {}));
   server.intercept = async (request) => {
     server.intercept = () => undefined;
@@ -90,7 +93,7 @@ it('A default that another schema of the CRD adds, as the answer to a status sho
 describe('A child', () => {
   it('that others have changed just before it was written is looked at within ten seconds', async () => {
     const { deliver, reconciled, server, clock } = startedRunner((_, n) =>
-      plan(n === 1 ? { apply: [apply('a')] } : {}),
+      plan(n === 1 ? { steps: [apply('a')] } : {}),
     );
     const mine = { ownerReferences: [ownedBy('web')] };
     server.intercept = async (request) => {
@@ -107,12 +110,12 @@ describe('A child', () => {
     const claims = (object: AnyObject): string[] => [
       (object.data as { port?: string } | undefined)?.port ?? '',
     ];
-    const holding = (name: string, port: string): ApplyStep => ({
+    const holding = (name: string, port: string): OwnStep => ({
       ...apply(name),
       object: { ...apply(name).object, data: { port } },
     });
     const { server, deliver, clock } = startedRunner(
-      (_, n) => plan({ apply: n === 1 ? [holding('b', '1')] : [holding('a', '1'), holding('b', '2')] }),
+      (_, n) => plan({ steps: n === 1 ? [holding('b', '1')] : [holding('a', '1'), holding('b', '2')] }),
       2,
       [WATCHES[0]!, { ...WATCHES[1]!, keep: (object) => object, claims }],
     );
@@ -143,7 +146,7 @@ describe('What was refused is sent again', () => {
     ['changed while the refusal was on its way', { uid: 'uid-a', generation: 2 }],
     ['was replaced by a namesake', { uid: 'uid-new', generation: 1 }],
   ])('once the object in the way %s', async (_, meta) => {
-    const { deliver, server, reader, clock } = startedRunner(() => plan({ apply: [apply('a')] }));
+    const { deliver, server, reader, clock } = startedRunner(() => plan({ steps: [apply('a')] }));
     const store = reader.store(CONFIG_MAP);
     server.intercept = async () => {
       server.intercept = () => undefined;
@@ -170,11 +173,16 @@ describe('What was refused is sent again', () => {
         entries(
           ...['9000', '9001'].filter((key) => conflicts.every(({ field }) => field !== `.data.${key}`)),
         );
-      const step = { object: entries('9000', '9001'), fieldManager: MANAGER, shared: { onConflict } };
+      const step: ShareStep = {
+        ...({ do: 'engine/share', object: entries('9000', '9001') } as const),
+        ...{ fieldManager: MANAGER, onConflict },
+      };
       const { deliver, server, reader, clock } = startedRunner(
-        () => plan({ apply: [step] }),
+        () => plan({ steps: [step] }),
         2,
         WATCHES.map((watch) => ({ ...watch, keep: (object) => object, mapsTo: () => ['shop/web'] })),
+        {},
+        { handlers: [share] },
       );
       const store = reader.store(CONFIG_MAP);
       let isTaken = true;
@@ -198,9 +206,9 @@ describe('What was refused is sent again', () => {
   );
 
   it('once a kind is installed while the plan that lacked it is carried out', async () => {
-    const service = { object: anObject(SERVICE, 'web'), fieldManager: MANAGER, owner: ownedBy('web') };
+    const service: OwnStep = { ...apply('web'), object: anObject(SERVICE, 'web') };
     const { deliver, server, reader, runner, clock } = startedRunner(
-      () => plan({ apply: [service, apply('a')] }),
+      () => plan({ steps: [service, apply('a')] }),
       2,
       [...WATCHES, { type: SERVICE, optional: true, mapsTo: () => [] }],
     );
@@ -221,7 +229,7 @@ describe('What was refused is sent again', () => {
 });
 
 it('A status that was answered with 409 is written again, where the custom resource is the same one', async () => {
-  const status = { target: widget('web'), fieldManager: STATUS_MANAGER, status: () => ({ seen: true }) };
+  const status = { target: widget('web'), fieldManager: STATUS_MANAGER, status: { seen: true } };
   const { deliver, server, clock } = startedRunner(() => plan({ status: [status] }));
   server.intercept = () => {
     server.intercept = () => undefined;

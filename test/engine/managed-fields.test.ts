@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
-import { isSameApply } from '../../src/engine/steps/apply-state.js';
+import { isSameApply } from '../../src/engine/steps/memory.js';
 import { FieldPaths, hasDrifted, ownerKey } from '../../src/engine/steps/managed-fields.js';
 import { anObject, applied, DEPLOYMENT, MANAGER, ownedBy, SERVICE, WIDGET } from './support/builders.js';
 

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { ApplyStep, Controller, Plan, Reader, Watch } from '../../src/contract/controller.js';
+import type { Controller, Reader, Watch } from '../../src/contract/controller.js';
+import type { OwnStep } from '../../src/contract/plan.js';
+import type { Plan } from '../../src/contract/plan.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import type { ResourceType } from '../../src/contract/resource.js';
@@ -75,7 +77,7 @@ describe('Manager', () => {
         fake.intercept = ({ path }) => (!served && path.includes('configmaps') ? NOT_FOUND : undefined);
         refuseStreams(fake, 'configmaps', NOT_FOUND, () => !served);
       },
-      (key) => plan(key === 'shop/web' ? { apply: [apply('a')] } : {}),
+      (key) => plan(key === 'shop/web' ? { steps: [apply('a')] } : {}),
     );
     await clock.advance(1_000);
     served = false;
@@ -136,7 +138,7 @@ describe('Manager', () => {
     const answer = Promise.withResolvers<undefined>();
     const { server, stop } = await started(
       (fake) => (fake.intercept = () => answer.promise),
-      () => plan({ apply: [apply('child')] }),
+      () => plan({ steps: [apply('child')] }),
     );
     const stopping = stop();
     await settled();
@@ -160,8 +162,8 @@ describe('Manager', () => {
       },
       () =>
         plan({
-          apply: [apply('child')],
-          status: [{ target: widget('web'), fieldManager: STATUS_MANAGER, status: () => ({}) }],
+          steps: [apply('child')],
+          status: [{ target: widget('web'), fieldManager: STATUS_MANAGER, status: {} }],
         }),
     );
     // The child, and the status that reports it.
@@ -190,7 +192,7 @@ describe('Manager', () => {
           return path === '/readyz' ? { status: 200, body: 'ok' } : undefined;
         };
       },
-      () => plan({ apply: [apply('child')] }),
+      () => plan({ steps: [apply('child')] }),
     );
     server.remove(CONFIG_MAP, 'shop/child');
     state = 'away';
@@ -215,7 +217,7 @@ describe('Manager', () => {
   });
 
   it('applies nothing while the list of children is late, and nothing at all if it is as it should be', async () => {
-    const making = (): Plan => plan({ apply: [apply('child')] });
+    const making = (): Plan => plan({ steps: [apply('child')] });
     const before = await started(undefined, making);
     expect(before.writes()).toEqual([CHILD]);
     const { server, clock, writes } = await started((fake) => {
@@ -308,8 +310,9 @@ describe('An optional kind', () => {
   const REFUSAL =
     "Route shop/web can't be made: the kind Route of the group gateway.io is not installed in this cluster; " +
     'install its CustomResourceDefinition (gateway.io/v1), or remove what asks for it';
-  const step = (type: ResourceType): ApplyStep => ({
-    ...{ object: anObject(type, 'web'), fieldManager: MANAGER, owner: ownedBy('web') },
+  const step = (type: ResourceType): OwnStep => ({
+    ...({ do: 'own', object: anObject(type, 'web'), fieldManager: MANAGER } as const),
+    owner: ownedBy('web'),
   });
 
   /** Controller that makes a Route, which need not be installed, and a ConfigMap for each Widget. */
@@ -329,12 +332,12 @@ describe('An optional kind', () => {
       reconcile: (key, reader) => {
         reconciled.push(key);
         const target = reader.get(WIDGET, key) as ReturnType<typeof widget>;
-        const status: Plan['status'][number]['status'] = (changes) => ({
-          errors: changes.map(({ error }) => error?.message ?? ''),
-        });
         return plan({
-          apply: [step(ROUTE), step(CONFIG_MAP)],
-          status: [{ target, fieldManager: STATUS_MANAGER, status }],
+          steps: [step(ROUTE), step(CONFIG_MAP)],
+          conclude: (changes) => {
+            const status = { errors: changes.map(({ error }) => error?.message ?? '') };
+            return { status: [{ target, fieldManager: STATUS_MANAGER, status }], events: [] };
+          },
         });
       },
     };

@@ -4,11 +4,12 @@ import { ChangeMetrics, KindMetrics } from '../../src/engine/loop/runner.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { SERVICE, anObject, recordingLogger } from './support/builders.js';
 import type { LogLine } from './support/builders.js';
-import type { Controller, Metric, Sample, Watch } from '../../src/contract/controller.js';
+import type { Controller, Metric, Watch } from '../../src/contract/controller.js';
+import { NOTHING } from '../../src/contract/plan.js';
+import type { Sample } from '../../src/contract/plan.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { measureStores } from '../../src/engine/loop/manager.js';
 import { Stores } from '../../src/engine/watch/cache.js';
-import { plan } from './support/bench.js';
 
 const ref = { apiVersion: 'v1', kind: 'Service', namespace: 'shop', name: 'web' };
 const corrected = (...managers: string[]): Change => ({
@@ -98,7 +99,7 @@ describe('Stores', () => {
 
   const of = (watches: readonly Watch[]): Controller => ({
     ...{ name: 'widget', kind: 'Widget', watches },
-    reconcile: () => ({ apply: [], delete: [], status: [], events: [] }),
+    reconcile: () => NOTHING,
   });
 
   const watch = (type: Watch['type'], props: Partial<Watch> = {}): Watch => ({
@@ -181,7 +182,7 @@ describe('Kinds', () => {
     const lines: LogLine[] = [];
     const own = new KindMetrics(metrics, declared, recordingLogger(lines));
     const record = (...samples: Sample[]): void => {
-      own.record(plan({ samples: () => samples }), []);
+      own.record({ status: [], events: [], samples });
     };
     return { metrics, lines, record };
   }

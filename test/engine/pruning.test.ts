@@ -23,9 +23,9 @@ it('prunes a part of many objects in one pass, so that others have their turn, a
       { type: CONFIG_MAP, mapsTo: () => [] },
     ],
     reconcile: (key, reader) => {
-      if (!many.includes(key)) return plan({ apply: [apply('child')] });
+      if (!many.includes(key)) return plan({ steps: [apply('child')] });
       const objects = isPruning ? reader.controlledBy(CONFIG_MAP, `uid-${key}`) : [];
-      return plan({ delete: objects.map((object) => ({ object })) });
+      return plan({ steps: objects.map((object) => ({ do: 'prune', object })) });
     },
   };
   const deleted = (): number => server.requests.filter(({ method }) => method === 'DELETE').length;

@@ -7,7 +7,7 @@ import { plan } from './support/bench.js';
 import { CONFIG_MAP, apply, configMap, ownedBy, widget } from './support/builders.js';
 import { WATCHES, count, startedRunner } from './support/started-runner.js';
 import { settled } from './support/virtual-clock.js';
-import type { Plan } from '../../src/contract/controller.js';
+import type { Plan } from '../../src/contract/plan.js';
 import type { StartedRunner } from './support/started-runner.js';
 
 const panics = (metrics: Metrics): Promise<number> =>
@@ -72,7 +72,7 @@ describe('Runner, pauses', () => {
 describe('Runner, a reconcile that takes too long', () => {
   it('is given up, counted, and tried again after a pause', async () => {
     const { deliver, reconciled, clock, server, metrics, lines } = startedRunner(() =>
-      plan({ apply: [apply('a'), apply('b')] }),
+      plan({ steps: [apply('a'), apply('b')] }),
     );
     const answer = Promise.withResolvers<undefined>();
     server.intercept = () => answer.promise;
@@ -91,7 +91,7 @@ describe('Runner, a reconcile that takes too long', () => {
 
   it('leaves its worker to other keys, while its own waits for the request that is under way', async () => {
     const { deliver, reconciled, clock, server } = startedRunner(
-      (key) => plan(key === 'shop/slow' ? { apply: [apply('a', 'slow')] } : {}),
+      (key) => plan(key === 'shop/slow' ? { steps: [apply('a', 'slow')] } : {}),
       1,
     );
     const answer = Promise.withResolvers<undefined>();
@@ -111,7 +111,7 @@ describe('Runner, a reconcile that takes too long', () => {
   });
 
   it('is waited for when the runner stops', async () => {
-    const { deliver, clock, server, stop } = startedRunner(() => plan({ apply: [apply('a')] }));
+    const { deliver, clock, server, stop } = startedRunner(() => plan({ steps: [apply('a')] }));
     const answer = Promise.withResolvers<undefined>();
     server.intercept = () => answer.promise;
     await deliver(widget('web'));
@@ -128,7 +128,7 @@ describe('Runner, a reconcile that takes too long', () => {
 describe('Runner, interrupted', () => {
   it('ends what is under way after its step, and takes it again first, once the queue is released', async () => {
     const { deliver, reconciled, server, runner, metrics } = startedRunner(
-      () => plan({ apply: [apply('a'), apply('b')] }),
+      () => plan({ steps: [apply('a'), apply('b')] }),
       1,
     );
     const answer = Promise.withResolvers<undefined>();
@@ -196,7 +196,7 @@ describe('Settling', () => {
     it('retries and comes back when it has asked to, without waiting any longer', async () => {
       const { deliver, clock, reconciled } = started((_, count) => {
         if (count === 1) throw new Error('a bug');
-        return plan({ ...(count === 2 && { requeueAt: new Date(clock.now() + 100) }) });
+        return plan({ ...(count === 2 && { next: new Date(clock.now() + 100) }) });
       });
       await deliver(widget('a'));
       await clock.advance(1_000);

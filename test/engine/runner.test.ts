@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { EventProps, Plan } from '../../src/contract/controller.js';
+import type { EventProps, Plan } from '../../src/contract/plan.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { REFUSAL_MILLISECONDS } from '../../src/client/retry.js';
 import { plan } from './support/bench.js';
@@ -37,7 +37,7 @@ describe('Runner, waking keys', () => {
   });
 
   it('does not reconcile a key twice at once, but once more for a change meanwhile', async () => {
-    const { deliver, reconciled, server } = startedRunner(() => plan({ apply: [apply('a')] }), 4);
+    const { deliver, reconciled, server } = startedRunner(() => plan({ steps: [apply('a')] }), 4);
     const gate = Promise.withResolvers<undefined>();
     server.intercept = () => gate.promise;
     await deliver(widget('web'));
@@ -52,7 +52,7 @@ describe('Runner, waking keys', () => {
   });
 
   it('is woken ten seconds after what its own plan writes, also where the watch is faster than the answer', async () => {
-    const { deliver, reconciled, server, reader, clock } = startedRunner(() => plan({ apply: [apply('a')] }));
+    const { deliver, reconciled, server, reader, clock } = startedRunner(() => plan({ steps: [apply('a')] }));
     server.intercept = async (request) => {
       server.intercept = () => undefined;
       const answer = await server.request(request);
@@ -68,7 +68,7 @@ describe('Runner, waking keys', () => {
   });
 
   it('is woken by what others do to an object while its own write is under way', async () => {
-    const { deliver, reconciled, server, reader } = startedRunner(() => plan({ apply: [apply('a')] }));
+    const { deliver, reconciled, server, reader } = startedRunner(() => plan({ steps: [apply('a')] }));
     server.intercept = async (request) => {
       server.intercept = () => undefined;
       const answer = await server.request(request);
@@ -106,7 +106,7 @@ describe('Runner, waking keys', () => {
 
   it('reconciles again at the time that was asked for', async () => {
     const { deliver, reconciled, clock } = startedRunner((_, n) =>
-      plan(n === 1 ? { requeueAt: new Date(clock.now() + 60_000) } : {}),
+      plan(n === 1 ? { next: new Date(clock.now() + 60_000) } : {}),
     );
     await deliver(widget('web'));
     await clock.advance(59_999);
@@ -119,7 +119,7 @@ describe('Runner, waking keys', () => {
 
   it('does not loop where each plan asks for a time that comes before it is carried out', async () => {
     const { deliver, reconciled, clock, server } = startedRunner((_, n) =>
-      plan({ apply: [apply(`a${n}`)], requeueAt: new Date(clock.now() + 1) }),
+      plan({ steps: [apply(`a${n}`)], next: new Date(clock.now() + 1) }),
     );
     server.intercept = () => {
       clock.setWallBy(2);
@@ -134,7 +134,7 @@ describe('Runner, waking keys', () => {
   });
 
   it('tries again every minute or two when a right is missing, for ever', async () => {
-    const forbidden = (): Plan => plan({ apply: [apply('a')] });
+    const forbidden = (): Plan => plan({ steps: [apply('a')] });
     const { deliver, reconciled, clock, server } = startedRunner(forbidden, 1, undefined, {
       random: () => 1,
     });
@@ -149,7 +149,7 @@ describe('Runner, waking keys', () => {
 describe('Runner, failures', () => {
   it('does not try in a loop what only a change can better', async () => {
     const { deliver, reconciled, clock, server, metrics } = startedRunner(() =>
-      plan({ apply: [apply('a')] }),
+      plan({ steps: [apply('a')] }),
     );
     server.intercept = () => failure(422, 'Invalid', 'no');
     await deliver(widget('web'));
@@ -162,7 +162,7 @@ describe('Runner, failures', () => {
   });
 
   it('waits longer after each failure that may pass, and starts over after a success', async () => {
-    const { deliver, reconciled, clock, server } = startedRunner(() => plan({ apply: [apply('a')] }));
+    const { deliver, reconciled, clock, server } = startedRunner(() => plan({ steps: [apply('a')] }));
     const times: number[] = [];
     const start = clock.now();
     server.intercept = () => {
@@ -178,7 +178,7 @@ describe('Runner, failures', () => {
   });
 
   it('tries a stale view again at once, five times, and then after a pause', async () => {
-    const { deliver, clock, server, metrics } = startedRunner(() => plan({ apply: [apply('a')] }));
+    const { deliver, clock, server, metrics } = startedRunner(() => plan({ steps: [apply('a')] }));
     server.intercept = ({ method }) =>
       method === 'PATCH' ? failure(409, 'Conflict', 'modified') : undefined;
     await deliver(widget('web'));
@@ -194,19 +194,18 @@ describe('Runner, failures', () => {
     { what: 'nothing of a stale view that looking again mends', conflicts: 5, told: ['Made'] },
     { what: 'of a stale view that looking again does not mend', conflicts: 6, told: ['failed', 'Made'] },
   ])('tells $what', async ({ conflicts, told }) => {
-    const event = (): EventProps => ({ type: 'Warning', reason: 'Why', action: 'Reconcile', note: 'note' });
+    const event: EventProps = { type: 'Warning', reason: 'Why', action: 'Reconcile', note: 'note' };
     const regarding = { ...WIDGET, namespace: 'shop', name: 'web', uid: 'uid-web' };
     const { deliver, clock, server } = startedRunner(() =>
       plan({
-        apply: [apply('a')],
-        status: [
-          {
-            target: widget('web'),
-            fieldManager: STATUS_MANAGER,
-            status: ([change]) => ({ phase: change?.action === 'created' ? 'Made' : change?.action }),
-          },
-        ],
-        events: [{ regarding, event: ([change]) => (change?.error ? event() : undefined) }],
+        steps: [apply('a')],
+        conclude: ([change]) => {
+          const status = { phase: change?.action === 'created' ? 'Made' : change?.action };
+          return {
+            status: [{ target: widget('web'), fieldManager: STATUS_MANAGER, status }],
+            events: change?.error ? [{ regarding, event }] : [],
+          };
+        },
       }),
     );
     let left = conflicts;
@@ -226,14 +225,11 @@ describe('Runner, failures', () => {
   it('reports a request without an answer once it has failed several times in a row, and not a short outage', async () => {
     const { deliver, clock, server, reader } = startedRunner(() =>
       plan({
-        apply: [apply('a')],
-        status: [
-          {
-            target: widget('web'),
-            fieldManager: STATUS_MANAGER,
-            status: ([change]) => ({ reason: change?.error?.reason ?? 'Made' }),
-          },
-        ],
+        steps: [apply('a')],
+        conclude: ([change]) => {
+          const status = { reason: change?.error?.reason ?? 'Made' };
+          return { status: [{ target: widget('web'), fieldManager: STATUS_MANAGER, status }], events: [] };
+        },
       }),
     );
     const reported = (): unknown[] =>
@@ -255,7 +251,7 @@ describe('Runner, failures', () => {
   });
 
   it('wakes a key when the object in its way changes or goes', async () => {
-    const { deliver, reconciled, reader } = startedRunner(() => plan({ apply: [apply('a')] }));
+    const { deliver, reconciled, reader } = startedRunner(() => plan({ steps: [apply('a')] }));
     await deliver(configMap('a', '1'));
     await deliver(widget('web'));
     expect(reconciled).toHaveLength(1);
@@ -270,7 +266,7 @@ describe('Runner, failures', () => {
   });
 
   it('tells a failure that stays the same once', async () => {
-    const { deliver, server, lines } = startedRunner(() => plan({ apply: [apply('a')] }));
+    const { deliver, server, lines } = startedRunner(() => plan({ steps: [apply('a')] }));
     server.intercept = () => failure(422, 'Invalid', 'no');
     for (let n = 0; n < 3; n++) await deliver(widget('web'));
     const [first, ...others] = lines

@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { Change, FieldConflict } from '../../src/contract/change.js';
-import type { ApplyStep } from '../../src/contract/controller.js';
+import { handlersOf, interpret } from '../../src/engine/plan/interpret.js';
+import { share } from '../../src/engine/steps/share.js';
+import type { ShareStep } from '../../src/engine/steps/share.js';
 import { SHARED_HASH_PREFIX } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import type { ApiRequest, ApiResponse } from '../../src/client/transport.js';
-import { newBench } from './support/bench.js';
+import { newBench, plan } from './support/bench.js';
 import type { Bench } from './support/bench.js';
 import { anObject, applied, CONFIG_MAP, failure, MANAGER } from './support/builders.js';
 import { FakeApiServer } from './support/fake-api-server.js';
@@ -15,41 +17,38 @@ const entries = (...keys: string[]): AnyObject =>
   anObject(CONFIG_MAP, 'tcp', {}, { data: Object.fromEntries(keys.map((key) => [key, 'ours'])) });
 
 /** Leaves out what others own. */
-const withoutOthers =
-  (object: AnyObject) =>
-  (conflicts: readonly FieldConflict[]): AnyObject => ({
-    ...object,
-    data: Object.fromEntries(
-      Object.entries(object.data as object).filter(([key]) =>
-        conflicts.every(({ field }) => field !== `.data.${key}`),
-      ),
+const withoutOthers = (conflicts: readonly FieldConflict[], object: AnyObject): AnyObject => ({
+  ...object,
+  data: Object.fromEntries(
+    Object.entries(object.data as object).filter(([key]) =>
+      conflicts.every(({ field }) => field !== `.data.${key}`),
     ),
-  });
+  ),
+});
 
-const step = (object: AnyObject, more: Partial<ApplyStep> = {}): ApplyStep => ({
-  object,
-  fieldManager: MANAGER,
+const step = (object: AnyObject, more: Partial<ShareStep> = {}): ShareStep => ({
+  ...{ do: 'engine/share', object, fieldManager: MANAGER },
   ...more,
 });
 
-const reducible = (...keys: string[]): ApplyStep =>
-  step(entries(...keys), { shared: { onConflict: withoutOthers(entries(...keys)) } });
+const reducible = (...keys: string[]): ShareStep => step(entries(...keys), { onConflict: withoutOthers });
 
 interface Shared extends Bench {
   /** Data keys that somebody else owns, and who it is. */
   readonly others: Map<string, string>;
-  readonly apply: (what: ApplyStep) => Promise<Change>;
+  /** Returns what became of the last one. */
+  readonly apply: (...steps: readonly ShareStep[]) => Promise<Change>;
   /** Applies that were sent, with the keys of each. */
   readonly sent: () => string[];
 }
 
 function setup(seed?: AnyObject): Shared {
   const bench = newBench(new FakeApiServer());
-  const { server, reader, tools, stores } = bench;
+  const { server, reader, hand, stores } = bench;
   const others = new Map<string, string>();
   for (const { store } of stores.all())
     store.onChange((before, after) => {
-      if (before && !after) tools.applier.gone(before);
+      if (before && !after) hand.memory.gone(before);
     });
   server.intercept = (request) => conflictOf(request, others);
   if (seed) reader.store(CONFIG_MAP).observed(server.put(CONFIG_MAP, seed));
@@ -59,7 +58,10 @@ function setup(seed?: AnyObject): Shared {
       if (method !== 'PATCH') return [];
       return [Object.keys((body as { data?: object }).data ?? {}).join()];
     });
-  return { ...bench, others, sent, apply: (what) => tools.applier.apply(what, reader) };
+  const handlers = handlersOf([share]);
+  const apply = async (...steps: readonly ShareStep[]) =>
+    (await interpret(plan({ steps }), hand, handlers)).changes.at(-1)!;
+  return { ...bench, others, sent, apply };
 }
 
 function conflictOf(
@@ -81,7 +83,7 @@ describe('A shared object', () => {
   describe('that another writer has to make', () => {
     it('is waited for', async () => {
       const { apply, server } = setup();
-      expect(await apply(step(entries('9000'), { shared: { mustExist: true } }))).toMatchObject({
+      expect(await apply(step(entries('9000'), { mustExist: true }))).toMatchObject({
         action: 'failed',
         error: { reason: 'TargetMissing', retry: 'onChange' },
       });
@@ -155,5 +157,38 @@ describe('A conflict', () => {
     expect(change).toMatchObject({ action: 'configured' });
     expect(change.conflicts).toBeUndefined();
     expect(sent()).toEqual(['9000', '', '9000']);
+  });
+});
+
+describe('An intent that is revised', () => {
+  const object = anObject(CONFIG_MAP, 'tcp');
+
+  it('is applied in the light of what became of the steps before it, or skipped', async () => {
+    const { apply, server } = setup();
+    const skipped = step(anObject(CONFIG_MAP, 'udp'), { revise: () => undefined });
+    const revise = (before: readonly Change[]): AnyObject => ({
+      ...object,
+      data: Object.fromEntries(before.map(({ ref, action }) => [ref.name, action])),
+    });
+    const first = step(anObject(CONFIG_MAP, 'a', {}, { data: { x: 'y' } }));
+    expect(await apply(first, skipped, step(object, { revise }))).toMatchObject({ action: 'created' });
+    expect(server.get(CONFIG_MAP, KEY)?.data).toEqual({ a: 'created', udp: 'skipped' });
+  });
+
+  it.each<[string, () => AnyObject]>([
+    [
+      'throws',
+      () => {
+        throw new TypeError('a bug of the kind');
+      },
+    ],
+    ['gives another object', () => anObject(CONFIG_MAP, 'other')],
+  ])('fails where the function %s, which is a bug of the kind', async (_, revise) => {
+    const { apply, server } = setup();
+    expect(await apply(step(object, { revise }))).toMatchObject({
+      action: 'failed',
+      error: { reason: 'ReconcileFailed', isBug: true },
+    });
+    expect(server.writes).toEqual([]);
   });
 });

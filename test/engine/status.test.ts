@@ -1,3 +1,5 @@
+import { writeStatus } from '../../src/engine/steps/status.js';
+import { statusOrError } from '../../src/values/origin.js';
 import { describe, expect, it } from 'vitest';
 import type { Change } from '../../src/contract/change.js';
 import type { AnyObject, CustomResource } from '../../src/contract/object.js';
@@ -6,7 +8,7 @@ import type { Bench } from './support/bench.js';
 import { STATUS_MANAGER, WIDGET, applied, apply, failure, ownedBy, widget } from './support/builders.js';
 import { FakeApiServer } from './support/fake-api-server.js';
 import { recordedFields } from './support/recorded-fields.js';
-import type { Plan } from '../../src/contract/controller.js';
+import type { Plan, StatusWrite } from '../../src/contract/plan.js';
 import { startedRunner } from './support/started-runner.js';
 import type { StartedRunner } from './support/started-runner.js';
 
@@ -14,20 +16,19 @@ const READY = { type: 'Ready', status: 'True', reason: 'Available', message: 'al
 const STATUS = { observedGeneration: 1, replicas: 1, conditions: [READY] };
 
 interface Setup extends Bench {
-  readonly write: (status: object) => Promise<Change>;
+  readonly write: (status: StatusWrite['status']) => Promise<Change>;
   /** Somebody else writes the status; `owned` is what is left to us. */
   readonly edit: (status: object, owned: object) => void;
 }
 
 function setup(): Setup {
   const bench = newBench(new FakeApiServer());
-  const { server, reader, tools } = bench;
+  const { server, reader, hand } = bench;
   const target = widget('web');
   reader.store(WIDGET).observed(server.put(WIDGET, target));
   return {
     ...bench,
-    write: (status) =>
-      tools.statusWriter.write({ target, fieldManager: STATUS_MANAGER, status: () => status }, [], reader),
+    write: (status) => writeStatus({ target, fieldManager: STATUS_MANAGER, status }, hand),
     edit: (status, owned) => {
       const live = server.get(WIDGET, 'shop/web')!;
       const fieldsV1 = recordedFields({ metadata: {}, status: owned });
@@ -45,7 +46,7 @@ async function written(status: object = STATUS): Promise<Setup> {
   return made;
 }
 
-describe('StatusWriter', () => {
+describe('A status', () => {
   it('applies the status by force, under its own name, to the object that is meant', async () => {
     const { server, write } = setup();
     expect(await write(STATUS)).toMatchObject({ action: 'configured' });
@@ -128,18 +129,15 @@ describe('StatusWriter', () => {
     expect(reader.get(WIDGET, 'shop/web')).toBeUndefined();
   });
 
-  it('does not blame the API server for a status function that throws', async () => {
-    const { tools, reader } = setup();
-    const status = (): object => {
+  it('fails with the error for which there is no status, and no request', async () => {
+    const { write, server } = setup();
+    const status = statusOrError({ ...WIDGET, name: 'web' }, () => {
       throw new TypeError('cr.spec.ports is undefined');
-    };
-    const change = await tools.statusWriter.write(
-      { target: widget('web'), fieldManager: STATUS_MANAGER, status },
-      [],
-      reader,
-    );
+    });
+    const change = await write(status);
     expect(change).toMatchObject({ action: 'failed', error: { reason: 'StatusFailed', retry: 'backoff' } });
     expect(change.error?.message).toContain('cr.spec.ports is undefined');
+    expect(server.requests).toEqual([]);
   });
 });
 
@@ -152,8 +150,8 @@ describe('Deferred', () => {
     const name = key.replace('shop/', '');
     const target: CustomResource = widget(name);
     return plan({
-      apply: [{ ...apply(name), owner: ownedBy(name) }],
-      status: [{ target, fieldManager: STATUS_MANAGER, status: () => ({ phase: 'Made' }) }],
+      steps: [{ ...apply(name), owner: ownedBy(name) }],
+      status: [{ target, fieldManager: STATUS_MANAGER, status: { phase: 'Made' } }],
       ...parts,
     });
   }

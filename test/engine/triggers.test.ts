@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
-import type { Plan, Watch } from '../../src/contract/controller.js';
+import type { Watch } from '../../src/contract/controller.js';
+import type { Plan } from '../../src/contract/plan.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { LANES } from '../../src/engine/loop/work-queue.js';
 import type { Runner } from '../../src/engine/loop/runner.js';
@@ -126,7 +127,7 @@ describe('Triggers, a storm', () => {
   it('of 1,000 events a second on one object leads to one reconcile at a time, and few of them', async () => {
     let inWork = 0;
     let most = 0;
-    const { deliver, reconciled, clock, server } = startedRunner(() => plan({ apply: [apply('b')] }), 16);
+    const { deliver, reconciled, clock, server } = startedRunner(() => plan({ steps: [apply('b')] }), 16);
     server.intercept = async () => {
       most = Math.max(most, ++inWork);
       await new Promise<void>((resolve) => clock.setTimer(20, resolve));
@@ -190,7 +191,7 @@ describe('What a plan writes itself', () => {
         {
           target: widget('web'),
           fieldManager: 'widget-status',
-          status: () => ({ count }),
+          status: { count },
         },
       ],
     });
@@ -227,7 +228,7 @@ describe('A value that another object has, such as a node port', () => {
   it.each(['goes', 'gives it up'])('is asked for once, and again as soon as its holder %s', async (how) => {
     const watches = [WATCHES[0]!, { ...WATCHES[1]!, keep: (object: AnyObject) => object, claims }];
     const { server, reader, deliver, clock } = startedRunner(
-      () => plan({ apply: [{ ...apply('a'), object: { ...apply('a').object, data: { port: '1' } } }] }),
+      () => plan({ steps: [{ ...apply('a'), object: { ...apply('a').object, data: { port: '1' } } }] }),
       2,
       watches,
     );

@@ -11,7 +11,7 @@ import { defineKind } from '../../src/author/define-kind.js';
 import type { OwnedKind } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { keepStatus } from '../../src/values/projections.js';
-import { dependencyReadiness } from '../../src/author/readiness.js';
+import { dependencyReadiness } from '../../src/values/readiness.js';
 import { groupKind } from '../../src/contract/resource.js';
 import { render } from '../../src/render/render.js';
 import { exampleDocument, examplesFolder } from '../support/examples.js';

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import type { EventProps } from '../../src/contract/controller.js';
+import type { EventProps } from '../../src/contract/plan.js';
 import type { AnyObject, ObjectRef } from '../../src/contract/object.js';
 import { Api } from '../../src/client/api.js';
 import { systemClock } from '../../src/client/clock.js';

@@ -155,11 +155,10 @@ function expectedStatus(
     controlledBy: (type, uid) => of(type).byOwner.get(uid) ?? [],
     mappedTo: (type, key) => of(type).byKey.get(key) ?? [],
     find: () => ({}),
-    clockSkewMilliseconds: undefined,
   };
   const key = objectKey(namespace, cr.metadata.name);
   const plan = kind.controller(render).reconcile(key, reader, new Date());
-  return plan.status[0]!.status([]) as ReturnType<typeof expectedStatus>;
+  return plan.conclude([]).status[0]!.status as ReturnType<typeof expectedStatus>;
 }
 
 /** Children whose custom resource is gone. */

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { pausedExplanation, unpaused } from '../../author/control.js';
-import type { Explanation } from '../../contract/controller.js';
+import type { Explanation } from '../../contract/plan.js';
 import { messageOf, OperatorError } from '../../contract/error.js';
 import type { Kind } from '../../contract/kind.js';
 import { describeRef, keyOf, objectId, refOf } from '../../contract/object.js';
@@ -8,7 +8,8 @@ import type { AnyObject } from '../../contract/object.js';
 import type { ResourceType } from '../../contract/resource.js';
 import { ApiError, classify } from '../../client/api-error.js';
 import { Api } from '../../client/api.js';
-import { DRY_RUN_UNSUPPORTED, tryResource, visible } from '../../engine/preview/dry-run.js';
+import { DRY_RUN_UNSUPPORTED, visible } from '../../engine/preview/dry-run.js';
+import { tryResource } from '../put.js';
 import { preview } from '../../engine/preview/preview.js';
 import type { GivenResource, ObjectPreview, Preview, PreviewProps } from '../../engine/preview/preview.js';
 import { retried, TRIES } from '../../client/retry.js';

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Explanation } from '../../contract/controller.js';
+import type { Explanation } from '../../contract/plan.js';
 import { storedVersion } from '../../contract/crd.js';
 import type { Kind } from '../../contract/kind.js';
 import { selectorLabels } from '../../contract/names.js';

@@ -1,5 +1,5 @@
 import type { FieldConflict } from '../../contract/change.js';
-import type { Table } from '../../contract/controller.js';
+import type { Table } from '../../contract/plan.js';
 import { describeRef } from '../../contract/object.js';
 import type { ObjectRef } from '../../contract/object.js';
 import { writeYaml } from '../../values/yaml.js';

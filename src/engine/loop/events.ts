@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { EventProps, EventStep } from '../../contract/controller.js';
+import type { EventProps, EventStep } from '../../contract/plan.js';
 import { messageOf, OperatorError } from '../../contract/error.js';
 import { describeRef, objectKey } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
@@ -29,7 +29,7 @@ const QUEUE_LIMIT = 1_000;
 /** When the process stops, what still waits gets this long. */
 const FLUSH_MILLISECONDS = 3_000;
 
-type Regarding = EventStep['regarding'];
+export type Regarding = EventStep['regarding'];
 
 export interface EventRecorderProps {
   readonly api: Api;
@@ -102,16 +102,6 @@ export class EventRecorder {
   private overloaded = false;
 
   constructor(private readonly props: EventRecorderProps) {}
-
-  /** Calls a kind's function. What it throws is its bug, and no reason to leave the status unwritten. */
-  compute(regarding: Regarding, event: () => EventProps | undefined): EventProps | undefined {
-    try {
-      return event();
-    } catch (error) {
-      this.props.log.error({ err: error }, `event for ${describeRef(regarding)} can't be computed`);
-      return undefined;
-    }
-  }
 
   /** Returns at once, and never throws. */
   send(regarding: Regarding, event: EventProps): void {

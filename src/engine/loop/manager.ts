@@ -1,18 +1,16 @@
 import type { Condition } from '../../contract/conditions.js';
-import type { Controller, DriftMode } from '../../contract/controller.js';
+import type { Controller } from '../../contract/controller.js';
 import type { AnyObject } from '../../contract/object.js';
+import type { DriftMode } from '../../contract/plan.js';
 import { groupKind } from '../../contract/resource.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { ALERTED_REASONS, type Metrics } from '../../telemetry/metrics.js';
 import { Api } from '../../client/api.js';
-import { LastApplies } from '../steps/apply-state.js';
-import { Applier } from '../steps/apply.js';
+import { Memory } from '../steps/memory.js';
 import { scopesOf, Stores } from '../watch/cache.js';
 import type { WatchedStore } from '../watch/cache.js';
-import type { Tools } from '../plan/carry-out.js';
 import { aborted, ServerTime, systemClock } from '../../client/clock.js';
 import type { Clock, Timer } from '../../client/clock.js';
-import { Sweeper } from '../steps/delete.js';
 import { EventRecorder } from './events.js';
 import { Gate } from '../../client/gate.js';
 import { SharedApi } from '../watch/installed.js';
@@ -23,7 +21,6 @@ import type { ReflectorProps } from '../watch/reflector.js';
 import type { Observer } from '../preview/observe.js';
 import { DRAIN, WATCH } from '../../client/retry.js';
 import { Runner } from './runner.js';
-import { StatusWriter } from '../steps/status.js';
 import type { Transport } from '../../client/transport.js';
 
 export interface ManagerProps {
@@ -37,7 +34,7 @@ export interface ManagerProps {
   readonly namespaces?: readonly string[];
   /** Keys in work at once, per controller. @default 16 */
   readonly workers?: number;
-  /** See `ApplierProps.drift`. */
+  /** Mode for objects whose steps don't give one. @default correct */
   readonly drift?: DriftMode;
   /** With it, nothing is written, and what would be done is reported; not beside an election. @default - plans are carried out */
   readonly observer?: typeof Observer;
@@ -109,9 +106,8 @@ export class Manager {
     const stores = new Stores({ perNamespace: namespaces.length > 0, freeze: props.freeze ?? false, log });
     const reporter = { reportingController: 'kosmos.io/reconstruct', reportingInstance: instance };
     const recorder = (this.recorder = new EventRecorder({ ...common, ...reporter }));
-    const lastApplies = new LastApplies();
-    const { drift } = props;
-    const applier = new Applier({ ...common, lastApplies, ...(drift && { drift }) });
+    const memory = new Memory(clock);
+    const { drift = 'correct' } = props;
     const watchMetrics = new WatchMetrics(metrics, clock);
     const following: Common = { ...common, api: new SharedApi(this.gate, time, clock) };
     const onWentBack = (listedBefore: number): void => {
@@ -119,19 +115,12 @@ export class Manager {
     };
     const runners = controllers.map((controller) => {
       const { name, kind } = controller;
-      const tools: Tools = {
-        ...{ api: common.api, applier, recorder, statusWriter: new StatusWriter(common.api, lastApplies) },
-        sweeper: new Sweeper({ ...common, recorder, log: log.child({ controller: name, kind }) }),
-      };
+      const ofController = log.child({ controller: name, kind });
+      const shared = { clock, metrics, memory, drift, log: ofController };
       return new Runner({
-        ...{ controller, stores, clock, random, log, metrics, time },
-        ...{ tools, workers: props.workers ?? 16 },
-        ...(Observes && {
-          observer: new Observes({
-            ...{ clock, metrics, lastApplies, transport: this.gate, controller: name },
-            ...{ log: log.child({ controller: name }), ...(drift && { drift }) },
-          }),
-        }),
+        ...{ controller, stores, clock, random, log, metrics, time, workers: props.workers ?? 16 },
+        hand: { ...shared, api: common.api, events: recorder, isDry: false },
+        ...(Observes && { observer: new Observes({ ...shared, transport: this.gate, controller: name }) }),
         reflector: (scope, store) =>
           new Reflector({
             ...{ ...following, onWentBack, scope, store, optional: true },
@@ -169,7 +158,7 @@ export class Manager {
     for (const { store, watch } of stores.all()) {
       if (watch.readOnly) continue;
       store.onChange((before, after) => {
-        if (before && !after) applier.gone(before);
+        if (before && !after) memory.gone(before);
       });
     }
     measureStores({ stores, controllers, metrics });

@@ -1,10 +1,10 @@
-import type { Plan } from '../../contract/controller.js';
 import type { OperatorError } from '../../contract/error.js';
 import type { Logger, LogLevel } from '../../telemetry/logger.js';
+import type { Plan } from '../../contract/plan.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import { ApiError, askedDelay, isThrottled, mostPause } from '../../client/api-error.js';
-import { refusalMilliseconds } from '../steps/apply-state.js';
-import type { PlanOutcome } from '../plan/carry-out.js';
+import { refusalMilliseconds } from '../steps/memory.js';
+import type { PlanOutcome } from '../plan/interpret.js';
 import type { Clock } from '../../client/clock.js';
 import { KIND_NOT_INSTALLED } from '../watch/installed.js';
 import type { Lane, Queue, QueueMetrics } from './work-queue.js';
@@ -96,18 +96,14 @@ export class Requeue {
     log: LeveledLog,
   ): void {
     const { controller, clock, metrics, queue } = this.props;
-    const { changes, statusChanges, statusError } = outcome;
+    const { changes, statusChanges, conclusion, error } = outcome;
     const skipped = new Set(changes.map(({ skippedFor }) => skippedFor));
-    // What a kind may throw comes before anything is forgotten.
-    const requeueAt = typeof plan.requeueAt === 'function' ? plan.requeueAt(changes) : plan.requeueAt;
-    const requeueIn = requeueDelay(requeueAt, plannedFor, clock.monotonic() - plannedAt);
-    const again = plan.again?.(changes) ?? false;
+    const { next } = conclusion;
+    // What a kind may have got wrong comes before anything is forgotten.
+    const requeueIn =
+      next === 'now' ? undefined : requeueDelay(next, plannedFor, clock.monotonic() - plannedAt);
     const hasChanged = skipped.has('changed');
-    const errors = distinct([
-      plan.error,
-      statusError,
-      ...[...changes, ...statusChanges].map(({ error }) => error),
-    ]);
+    const errors = distinct([plan.error, error, ...[...changes, ...statusChanges].map(({ error }) => error)]);
     const lacksKind = errors.some(({ reason }) => LACKING_KIND.has(reason));
     const isUnreached = errors.some(
       ({ reason }) => reason === 'Unreachable' || reason === 'ServerOverloaded',
@@ -131,7 +127,8 @@ export class Requeue {
     }
     if (requeueIn !== undefined) queue.addAfter(key, requeueIn);
     const isPaced = skipped.has('paced');
-    if (again || (isPaced && changes.some(({ action }) => action === 'deleted'))) queue.addAgain(key);
+    if (next === 'now' || (isPaced && changes.some(({ action }) => action === 'deleted')))
+      queue.addAgain(key);
     // The pace is so slow that it wasn't even its turn.
     else if (isPaced) queue.addAfter(key, REQUEUE.paced);
   }
@@ -263,7 +260,7 @@ function pauseAskedBy({ retryAfterMilliseconds, cause }: OperatorError): number 
 function requeueDelay(at: Date | undefined, plannedFor: Date, passed: number): number | undefined {
   if (at === undefined) return undefined;
   const delay = at.getTime() - plannedFor.getTime();
-  if (Number.isNaN(delay)) throw new TypeError('requeueAt is not a valid date');
+  if (Number.isNaN(delay)) throw new TypeError('next is not a valid date');
   if (delay <= 0) return REQUEUE.past;
   return delay > passed ? delay - passed : REQUEUE.missed;
 }

@@ -1,23 +1,24 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { Change, ChangeSet } from '../../contract/change.js';
-import type { Controller, Metric, Plan, TypeRef } from '../../contract/controller.js';
+import type { Controller, Metric, TypeRef } from '../../contract/controller.js';
 import { OperatorError } from '../../contract/error.js';
 import { describeRef, objectId, splitKey } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import { reading } from '../../values/origin.js';
+import type { Conclusion, Plan } from '../../contract/plan.js';
 import { groupKind } from '../../contract/resource.js';
 import { declareMetric } from '../../telemetry/metrics.js';
 import type { Metrics, RecordSample } from '../../telemetry/metrics.js';
 import type { Logger, LogLevel } from '../../telemetry/logger.js';
 import { StoreReader } from '../watch/cache.js';
 import type { Stores } from '../watch/cache.js';
-import { carryOut } from '../plan/carry-out.js';
-import type { PlanOutcome, Tools } from '../plan/carry-out.js';
+import type { Hand } from '../plan/hand.js';
+import { handlersOf, interpret } from '../plan/interpret.js';
+import type { Handlers, PlanOutcome } from '../plan/interpret.js';
 import type { Observer } from '../preview/observe.js';
 import { ServerTime } from '../../client/clock.js';
 import type { Clock, Timer } from '../../client/clock.js';
-import { Deletions } from '../watch/deletions.js';
 import { Lookups } from '../watch/lookups.js';
 import type { LookupsProps } from '../watch/lookups.js';
 import { INTERRUPTED_REASON, Requeue, TIMEOUT_REASON } from './requeue.js';
@@ -28,8 +29,9 @@ import { REQUEUE } from '../../client/retry.js';
 export interface RunnerProps {
   readonly controller: Controller;
   readonly stores: Stores;
-  readonly tools: Tools;
-  /** Only finds out what plans would do. @default - they are carried out */
+  /** What plans are carried out with; the log is that of the controller. */
+  readonly hand: Omit<Hand, 'reader' | 'signal' | 'stopping'>;
+  /** Reports what plans would do, for a dry hand. @default - they are carried out */
   readonly observer?: Observer;
   readonly clock: Clock;
   readonly random: () => number;
@@ -68,19 +70,21 @@ export class Runner {
   private readonly requeue: Requeue;
   private readonly kindMetrics: KindMetrics;
   private readonly triggers: Triggers;
+  private readonly handlers: Handlers;
+  private readonly stopping = new AbortController();
   private readonly time: ServerTime;
   /** Lookups of its plans; none where it declares no lookups. */
   readonly lookups: Lookups;
 
   constructor(private readonly props: RunnerProps) {
-    const { controller, stores, clock, random, log, metrics, tools } = props;
+    const { controller, stores, clock, random, log, metrics, hand } = props;
     const { name } = controller;
     const queueMetrics = new QueueMetrics(metrics, name);
     const queue = (this.queue = new Queue({ clock, random, observer: queueMetrics }));
     queueMetrics.readOnScrape(queue, clock);
-    const time = (this.time = props.time ?? new ServerTime(clock));
-    const deletions = new Deletions(clock, time);
-    const reader = StoreReader.open(controller.watches, stores, { controller: name, deletions, time });
+    this.time = props.time ?? new ServerTime(clock);
+    this.handlers = handlersOf(controller.handlers);
+    const reader = StoreReader.open(controller.watches, stores, name);
     this.reader = reader;
     this.log = log.child({ controller: name, kind: controller.kind });
     this.kindMetrics = new KindMetrics(metrics, controller.metrics ?? [], this.log);
@@ -91,7 +95,7 @@ export class Runner {
     this.requeue = new Requeue({ controller: name, queue, queueMetrics, clock, random, metrics });
     const burst = (this.burst = new Burst(clock));
     const shared = { controller, reader, queue, blockers: this.blockers, burst, log: this.log };
-    this.triggers = new Triggers({ ...shared, applier: tools.applier });
+    this.triggers = new Triggers({ ...shared, refusals: hand.memory.refusals });
     const wake = (key: string): void => {
       queue.add(key, 'child');
     };
@@ -142,7 +146,7 @@ export class Runner {
   stop(): void {
     this.queue.close();
     this.lookups.stop();
-    this.props.tools.sweeper.stop();
+    this.stopping.abort();
   }
 
   /**
@@ -211,7 +215,7 @@ export class Runner {
 
   /** Never rejects, and never loses the key. */
   private async reconcile(key: string, signal: AbortSignal): Promise<PlanOutcome | undefined> {
-    const { controller, clock, metrics, tools, observer } = this.props;
+    const { controller, clock, metrics, hand, observer } = this.props;
     let outcome: PlanOutcome | undefined;
     try {
       const plannedAt = clock.monotonic();
@@ -222,37 +226,30 @@ export class Runner {
       if (milliseconds > SLOW_PLAN_MILLISECONDS)
         this.log.warn({ ...splitKey(key), milliseconds }, 'planning took long, and held up all other work');
       // While the plan is carried out, what it touches may already change again.
-      this.waitFor(key, [...plan.apply, ...plan.delete]);
+      this.waitFor(key, blockersIn(plan));
       const reader = this.reader.forKey(key);
+      const signals = { signal, stopping: this.stopping.signal };
       outcome = observer
-        ? await observer.observe(plan, reader)
-        : await carryOut(plan, reader, tools, signal, this);
+        ? await observer.observe(plan, reader, this.handlers, signals)
+        : await interpret(plan, { ...hand, reader, ...signals }, this.handlers, { status: this });
       const seconds = (clock.monotonic() - plannedAt) / 1000;
       metrics.reconcileSeconds.observe({ controller: controller.name }, seconds);
-      this.conclude(key, { plan, plannedFor, plannedAt }, outcome);
+      this.finish(key, { plan, plannedFor, plannedAt }, outcome);
     } catch (error) {
       this.threw(key, error);
     }
     return outcome;
   }
 
-  private conclude(
+  private finish(
     key: string,
     made: { plan: Plan; plannedFor: Date; plannedAt: number },
     outcome: PlanOutcome,
   ): void {
-    const { plan } = made;
-    const { changes, statusChanges, givenUp, statusLeft } = outcome;
+    const { changes, statusChanges, conclusion, givenUp, statusLeft } = outcome;
     const log = new ReconcileLog(this.log, key);
-    this.kindMetrics.record(plan, changes);
-    const undone = [...plan.apply, ...plan.delete].filter((_, index) => {
-      const change = changes[index];
-      return (
-        change?.action === 'failed' ||
-        (change?.action === 'skipped' && !change.skippedFor && !change.waitsFor)
-      );
-    });
-    this.waitFor(key, undone);
+    this.kindMetrics.record(conclusion);
+    this.waitFor(key, blockersIn(made.plan, changes));
     if (givenUp?.reason === INTERRUPTED_REASON) {
       const finished = changes.filter(({ error }) => error !== givenUp);
       this.changes.record(finished, log);
@@ -274,8 +271,8 @@ export class Runner {
   }
 
   /** Has the key woken by changes of these objects, and by the release of what they claim. */
-  private waitFor(key: string, steps: readonly { readonly object: AnyObject }[]): void {
-    const ids = steps.flatMap(({ object }) => [objectId(object), ...this.reader.claimsOf(object)]);
+  private waitFor(key: string, objects: readonly AnyObject[]): void {
+    const ids = objects.flatMap((object) => [objectId(object), ...this.reader.claimsOf(object)]);
     this.blockers.wait(key, ids);
   }
 
@@ -289,6 +286,20 @@ export class Runner {
       // The log or the metrics are broken, and nothing is left to report it with.
     }
   }
+}
+
+/**
+ * Returns the objects that may be in the way of a plan: no watch need map one of another owner to the key. A foreign step's is mapped.
+ * @param changes where it is carried out, only of the steps that have failed, or weren't tried
+ */
+function blockersIn({ steps }: Plan, changes?: ChangeSet): AnyObject[] {
+  const isDone = ({ action, skippedFor, waitsFor }: Change): boolean =>
+    action === 'skipped' ? Boolean(skippedFor ?? waitsFor) : action !== 'failed';
+  const active = steps.filter((step) => step.do !== 'barrier');
+  return active.flatMap((step, index) => {
+    const change = changes?.[index];
+    return step.do.includes('/') || (change && isDone(change)) ? [] : step.object;
+  });
 }
 
 /** A plan is made in a few milliseconds; a construct that takes longer usually reads files, or loops. */
@@ -339,10 +350,9 @@ export class KindMetrics {
   }
 
   /** Never throws: what is wrong with a sample is a bug of the kind, and no reason to lose its key. */
-  record({ samples }: Plan, changes: ChangeSet): void {
-    if (!samples) return;
+  record({ samples = [] }: Conclusion): void {
     try {
-      for (const { metric, labels = {}, value } of samples(changes)) {
+      for (const { metric, labels = {}, value } of samples) {
         const record = this.byName.get(metric);
         if (!record) throw new Error(`${metric} isn't among the controller's metrics`);
         record(labels, value);

@@ -4,8 +4,8 @@ import { describeRef, objectId, refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import { thrownReading } from '../../values/origin.js';
 import type { Logger } from '../../telemetry/logger.js';
-import type { Applier } from '../steps/apply.js';
-import { setLatest } from '../steps/apply-state.js';
+import { setLatest } from '../steps/memory.js';
+import type { Refusals } from '../steps/memory.js';
 import { sameButVersion, textsOf } from '../watch/cache.js';
 import type { ChangeSource, StoreReader } from '../watch/cache.js';
 import type { Clock } from '../../client/clock.js';
@@ -18,7 +18,7 @@ export interface TriggersProps {
   readonly queue: Queue;
   readonly blockers: Blockers;
   readonly burst: Burst;
-  readonly applier: Pick<Applier, 'released'>;
+  readonly refusals: Pick<Refusals, 'release'>;
   readonly log: Logger;
 }
 
@@ -159,7 +159,7 @@ export class Triggers {
   private release(keys: Set<string>, had: readonly string[], has: readonly string[]): void {
     const released = had.filter((claim) => !has.includes(claim));
     if (released.length === 0) return;
-    this.props.applier.released(released);
+    this.props.refusals.release(released);
     for (const claim of released) for (const key of this.props.blockers.waitingFor(claim)) keys.add(key);
   }
 }

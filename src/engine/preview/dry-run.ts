@@ -5,9 +5,8 @@ import { ADOPT_BY_ANNOTATION, isHashAnnotation, LAST_APPLIED_ANNOTATION } from '
 import { canonicalJson } from '../../values/json.js';
 import { isMap, objectId } from '../../contract/object.js';
 import type { AnyObject, OwnerReference } from '../../contract/object.js';
-import type { ResourceType } from '../../contract/resource.js';
 import { ApiError } from '../../client/api-error.js';
-import { Api, APPLY, isWriteOfSecrets, JSON_PATCH, MERGE_PATCH } from '../../client/api.js';
+import { APPLY, isWriteOfSecrets, JSON_PATCH, MERGE_PATCH } from '../../client/api.js';
 import type { JsonPatchStep } from '../../client/api.js';
 import {
   describePath,
@@ -18,11 +17,9 @@ import {
   segmentOf,
   touches,
 } from '../steps/managed-fields.js';
+import { WOULD_DELETE } from '../plan/hand.js';
 import type { FieldPath, FieldsV1, ManagedFieldsEntry } from '../steps/managed-fields.js';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../../client/transport.js';
-
-/** Reason of a request that would delete: the object has to go before it is created again. */
-export const WOULD_DELETE = 'WouldDelete';
 
 /** Reason of a request that a webhook doesn't let be tried. */
 export const DRY_RUN_UNSUPPORTED = 'DryRunUnsupported';
@@ -294,57 +291,6 @@ function withoutBlocking(object: AnyObject): AnyObject {
   if (!ownerReferences) return object;
   const loose = withoutBlockingIn(ownerReferences);
   return { ...object, metadata: { ...object.metadata, ownerReferences: loose } };
-}
-
-const FIELD_MANAGER = 'reconstruct-diff';
-
-/**
- * A custom resource as the API server would store it, found out by a dry run.
- *
- * The file is the whole of the wanted object; labels and annotations are laid over those that are there already.
- *
- * @param live as it is, in the version of the file. @default - it would be new
- * @throws ApiError where the API server refuses it
- */
-export async function tryResource(
-  transport: Transport,
-  type: ResourceType,
-  wanted: AnyObject,
-  live?: AnyObject,
-): Promise<AnyObject> {
-  return putResource(new Api(new DryRun(transport)), type, wanted, { live, fieldManager: FIELD_MANAGER });
-}
-
-export interface PutResourceOptions {
-  readonly live: AnyObject | undefined;
-  readonly fieldManager: string;
-}
-
-/**
- * The same, where it is meant. It takes the place of the version that is given as live, and of no other.
- * @throws ApiError where the API server refuses it; 409 where it has changed since
- */
-export async function putResource(
-  api: Api,
-  type: ResourceType,
-  { status, ...wanted }: AnyObject,
-  { live, fieldManager }: PutResourceOptions,
-): Promise<AnyObject> {
-  const body = live ? { ...wanted, metadata: metadataOver(live.metadata, wanted.metadata) } : wanted;
-  return api.put(type, body, { fieldManager, exists: live !== undefined });
-}
-
-function metadataOver(live: AnyObject['metadata'], wanted: AnyObject['metadata']): AnyObject['metadata'] {
-  const labels = { ...live.labels, ...wanted.labels };
-  const annotations = { ...live.annotations, ...wanted.annotations };
-  const { uid, resourceVersion } = live;
-  return {
-    ...{ ...live, ...wanted },
-    ...(uid !== undefined && { uid }),
-    ...(resourceVersion !== undefined && { resourceVersion }),
-    ...(Object.keys(labels).length > 0 && { labels }),
-    ...(Object.keys(annotations).length > 0 && { annotations }),
-  };
 }
 
 /** Metadata that the API server keeps for itself, and changes with every write. */

@@ -1,15 +1,21 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Change, ChangeSet, FieldConflict } from '../../contract/change.js';
-import type { ApplyStep, Controller, DriftMode, Plan, Explanation } from '../../contract/controller.js';
+import type { Controller } from '../../contract/controller.js';
 import type { OperatorError } from '../../contract/error.js';
 import { isMap, keyOf, objectId, objectKey, refOf } from '../../contract/object.js';
 import type { AnyObject, ObjectRef } from '../../contract/object.js';
-import { applySteps } from '../plan/carry-out.js';
-import { holdsDeletionsBack } from '../steps/delete.js';
+import type { DriftMode, Explanation, Plan } from '../../contract/plan.js';
+import { silentLogger } from '../../telemetry/logger.js';
+import { Metrics } from '../../telemetry/metrics.js';
+import { systemClock } from '../../client/clock.js';
 import type { Transport } from '../../client/transport.js';
-import { DryRun, visible, withoutPicks, WOULD_DELETE } from './dry-run.js';
+import type { Hand, HandledStep } from '../plan/hand.js';
+import { handlersOf, interpret } from '../plan/interpret.js';
+import type { Handlers, InterpretOptions, PlanOutcome } from '../plan/interpret.js';
+import { MAX_ROUNDS, NEVER, Planning } from '../plan/planning.js';
+import { Memory } from '../steps/memory.js';
+import { DryRun, visible, withoutPicks } from './dry-run.js';
 import type { Tried } from './dry-run.js';
-import { MAX_ROUNDS, Planning } from './planning.js';
 
 /**
  * Outcome for an object.
@@ -38,21 +44,18 @@ export interface ObjectPreview {
   readonly leaves: readonly FieldConflict[];
   /** Fields that would go with the manager that set them, where the object is taken over. @default - none */
   readonly drops?: readonly FieldConflict[];
+  /** Whether it is an object of others, which a foreign step deletes. @default false */
+  readonly isOthers?: boolean;
 }
 
-/** An object may be in a plan twice; the last word is the one that counts, unless it wasn't said. */
-export function note(objects: Map<string, ObjectPreview>, found: ObjectPreview): void {
+/** Takes up what was found of an object; one may be in a plan twice: the last result counts, skipped and unchanged ones aside. */
+function note(objects: Map<string, ObjectPreview>, found: ObjectPreview): void {
   const id = objectId(found.ref);
   const known = objects.get(id);
   const saysLess = found.action === 'unchanged' || found.action === 'skipped';
   if (known && saysLess) return;
   const leaves = [...(known?.leaves ?? []), ...found.leaves];
   objects.set(id, { ...found, leaves });
-}
-
-/** @param failed nothing is deleted then */
-export function asDeleted(object: AnyObject, failed: boolean): ObjectPreview {
-  return { ref: refOf(object), action: failed ? 'skipped' : 'deleted', takes: [], leaves: [] };
 }
 
 export interface Preview {
@@ -75,7 +78,7 @@ export interface PreviewProps {
   readonly transport: Transport;
   /** The namespaces that the operator watches. @default - all */
   readonly namespaces?: readonly string[];
-  /** See `ApplierProps.drift`. */
+  /** Mode for objects whose steps don't give one. @default correct */
   readonly drift?: DriftMode;
   readonly now: () => Date;
   /** See `DryRunProps.blocking`. @default false */
@@ -91,19 +94,27 @@ export interface PreviewProps {
 export class ControllerPreview {
   private readonly dryRun: DryRun;
   private readonly planning: Planning;
+  private readonly hand: Hand;
+  private readonly handlers: Handlers;
 
   constructor(
     private readonly controller: Controller,
     private readonly props: PreviewProps,
   ) {
-    const { transport, given, namespaces, drift, blocking = false, ownedSelector } = props;
+    const { transport, given, namespaces, drift = 'correct', blocking = false, ownedSelector } = props;
     this.dryRun = new DryRun(transport, { blocking, keepsLists: ownedSelector !== undefined });
     this.planning = new Planning({
       ...{ controller, transport: this.dryRun, given: given.map(({ after }) => after) },
-      ...{ ...(namespaces && { namespaces }), ...(drift && { drift }) },
+      ...(namespaces && { namespaces }),
       ...(ownedSelector !== undefined && { ownedSelector }),
-      placeholders: true,
     });
+    const { api, reader } = this.planning;
+    this.handlers = handlersOf(controller.handlers);
+    this.hand = {
+      ...{ api, reader, memory: new Memory(systemClock), clock: systemClock, drift, isDry: true },
+      ...{ events: { send: () => undefined }, metrics: new Metrics(), log: silentLogger },
+      ...{ signal: NEVER, stopping: NEVER },
+    };
   }
 
   /** Keys that the custom resources map to, as they are and as they would be. */
@@ -124,22 +135,13 @@ export class ControllerPreview {
         explanations.push(...explained);
         explainedBefore.push(...(await this.explainedBefore(key, now, explained)));
       }
-      const deleted = plan.delete.map(({ object }) => object);
-      if (plan.deleteFirst) for (const object of deleted) note(objects, asDeleted(object, false));
-      const changes = await this.apply(plan, made, objects);
-      const tried = changes.filter(({ error }) => error?.reason !== WOULD_DELETE);
-      const kept = !plan.deleteFirst && holdsDeletionsBack(tried, this.planning.reader);
-      if (!plan.deleteFirst) for (const object of deleted) note(objects, asDeleted(object, kept));
+      await this.planning.look(plan.steps);
+      const { changes, conclusion } = await this.carryOut(plan, made, objects);
       const { error } = plan;
       if (error) note(objects, { ref: this.refOfKey(key), action: 'failed', error, takes: [], leaves: [] });
-      const gone = kept ? [] : deleted;
-      const all: ChangeSet = [
-        ...changes,
-        ...gone.map((object) => ({ ref: refOf(object), action: 'deleted' }) as const),
-      ];
-      if (!plan.again?.(all)) break;
-      const generated = plan.apply.filter(({ generate }) => generate).map(({ object }) => objectId(object));
-      this.pretend(all, objects, made, generated);
+      if (conclusion.next !== 'now') break;
+      const generated = plan.steps.flatMap((step) => (step.do === 'generate' ? objectId(step.object) : []));
+      this.pretend(changes, objects, made, generated);
     }
     return { objects: [...objects.values()], explanations, explainedBefore };
   }
@@ -172,33 +174,24 @@ export class ControllerPreview {
   }
 
   /** @param made what exists in the dry run alone, so that nothing can be tried on it */
-  private async apply(
+  private async carryOut(
     plan: Plan,
     made: ReadonlySet<string>,
     objects: Map<string, ObjectPreview>,
-  ): Promise<ChangeSet> {
-    const handed = new HandedOver(plan.apply);
-    const steps = plan.apply.filter(({ object, handOver }) => !handOver && !made.has(objectId(object)));
+  ): Promise<PlanOutcome> {
+    const steps = plan.steps.filter((step) => step.do === 'barrier' || !made.has(objectId(step.object)));
     // What waits is tried all the same: it follows.
-    const wanted = steps.map(({ waitsFor, ...step }) => ({ ...step, object: handed.without(step.object) }));
-    const { reader, applier } = this.planning;
-    await this.planning.look(wanted.map(({ object }) => object));
-    const waits = steps.map(({ waitsFor }) => waitsFor?.()?.ref);
-    const changes = await applySteps(wanted, reader, applier);
-    for (const [index, change] of changes.entries()) {
-      const step = steps[index] as ApplyStep;
-      const tried = this.dryRun.tried.get(objectId(step.object));
-      const found = previewOf(change, step, handed, tried);
-      const waitsFor = waits[index];
-      const isHeld = waitsFor && found.action !== 'unchanged' && found.action !== 'failed';
-      note(objects, isHeld ? { ...found, waitsFor } : found);
-    }
+    const options = { waits: false, status: false, pretends: true };
+    const tried = await previewPlan({ ...plan, steps }, this.hand, this.dryRun, this.handlers, options);
+    // What others' objects come to is in the words of the plan, which say why.
+    for (const found of tried.objects) if (!found.isOthers) note(objects, found);
     // What exists in the dry run alone is completed.
+    const handed = new HandedOver(plan.steps);
     for (const id of handed.objects.filter((id) => made.has(id))) {
       const known = objects.get(id);
       if (known?.after) objects.set(id, { ...known, after: handed.laidOver(known.after) });
     }
-    return changes;
+    return tried.outcome;
   }
 
   /** Takes what was done in the dry run for done, so that the next plan goes on from there. */
@@ -256,19 +249,45 @@ export async function preview(props: PreviewProps): Promise<Preview> {
   };
 }
 
-/** Returns what an apply would do, by its outcome and its dry run. */
-export function previewOf(
+/** Carries a plan out by a dry hand, and returns what would become of its objects. */
+export async function previewPlan(
+  plan: Plan,
+  hand: Hand,
+  dryRun: DryRun,
+  handlers: Handlers,
+  options?: InterpretOptions,
+): Promise<{ readonly outcome: PlanOutcome; readonly objects: readonly ObjectPreview[] }> {
+  const handed = new HandedOver(plan.steps);
+  const steps = plan.steps.map((step) =>
+    step.do === 'barrier' ? step : { ...step, object: handed.without(step.object) },
+  );
+  const outcome = await interpret({ ...plan, steps }, hand, handlers, options);
+  const active = plan.steps.flatMap((step) => (step.do === 'barrier' ? [] : step));
+  const objects = outcome.changes.flatMap((change, index) => {
+    const { do: name, object } = active[index] as HandledStep;
+    if (name === 'handOver') return [];
+    const found = previewOf(change, object, handed, dryRun.tried.get(objectId(object)));
+    const isHeld = change.waitsFor && found.action !== 'unchanged' && found.action !== 'failed';
+    const isOthers = found.action === 'deleted' && name !== 'prune';
+    return [{ ...found, ...(isHeld && { waitsFor: change.waitsFor.ref }), ...(isOthers && { isOthers }) }];
+  });
+  return { outcome, objects };
+}
+
+/** Returns what a step would do, by its outcome and its dry run. */
+function previewOf(
   change: Change,
-  { object }: ApplyStep,
+  object: AnyObject,
   handed: HandedOver,
   tried: Tried | undefined,
 ): ObjectPreview {
   const { ref, action, error, conflicts: leaves = [] } = change;
   const base = { ref, takes: [], leaves };
-  if (error?.reason === WOULD_DELETE) return { ...base, action: 'recreated', after: object };
   if (error) return { ...base, action: 'failed', error };
+  if (action === 'recreated') return { ...base, action, after: object };
+  if (action === 'deleted') return { ...base, action };
   if (action === 'drifted') return { ...base, action: 'unchanged', leaves: leftIn(change) };
-  if (!tried) return { ...base, action: action === 'skipped' ? 'skipped' : 'unchanged' };
+  if (!tried || action === 'skipped') return { ...base, action: action === 'skipped' ? action : 'unchanged' };
   const { before, takes, drops } = tried;
   if (!before) return { ...base, action: 'created', after: handed.laidOver(object) };
   const after = handed.laidOver(withoutPicks(tried.after, before, object));
@@ -298,10 +317,15 @@ interface Handed {
 export class HandedOver {
   private readonly byObject = new Map<string, readonly Handed[]>();
 
-  constructor(steps: readonly ApplyStep[]) {
-    const ids = new Set(steps.filter(({ handOver }) => handOver).map(({ object }) => objectId(object)));
-    for (const id of ids)
-      this.byObject.set(id, handedIn(steps.filter(({ object }) => objectId(object) === id)));
+  constructor(steps: Plan['steps']) {
+    const handing = steps.filter((step) => step.do === 'handOver');
+    for (const [id, ofOne] of Map.groupBy(handing, ({ object }) => objectId(object))) {
+      const applied = steps
+        .filter((step) => step.do === 'own')
+        .filter(({ object }) => objectId(object) === id);
+      const of = ({ object }: { readonly object: AnyObject }): AnyObject => object;
+      this.byObject.set(id, handedIn(ofOne.map(of), applied.map(of)));
+    }
   }
 
   /** The objects of which something is handed over. */
@@ -325,9 +349,7 @@ export class HandedOver {
 }
 
 /** Returns the fields; the apply that follows decides their values, else the step that hands over. */
-function handedIn(steps: readonly ApplyStep[]): Handed[] {
-  const applied = steps.flatMap(({ object, handOver }) => (handOver ? [] : object));
-  const handing = steps.flatMap(({ object, handOver }) => (handOver ? object : []));
+function handedIn(handing: readonly AnyObject[], applied: readonly AnyObject[]): Handed[] {
   return handing.flatMap((from) =>
     leaves(from).map((path) => {
       const values = [...applied, from].map((object) => valueAt(object, path));

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Found, Lookup, Query, TypeRef, Watch } from '../../contract/controller.js';
+import type { Found, Lookup, Query, Reader, TypeRef, Watch } from '../../contract/controller.js';
 import { messageOf, OperatorError } from '../../contract/error.js';
 import { controllerOf, describeRef, keyOf, refOf, splitKey } from '../../contract/object.js';
 import { deepFreeze, isTooDeep, tooDeep } from '../../values/json.js';
@@ -8,12 +8,9 @@ import { thrownReading } from '../../values/origin.js';
 import { keepIdentity, keepStatus, keepUnreadable } from '../../values/projections.js';
 import { groupKind } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
-import type { Deletion, SweepReader } from '../../contract/sweep.js';
 import { silentLogger } from '../../telemetry/logger.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { Scope } from '../../client/api.js';
-import { ServerTime, systemClock } from '../../client/clock.js';
-import { Deletions } from './deletions.js';
 import {
   FieldPaths,
   hasDrifted,
@@ -532,60 +529,49 @@ export class Stores {
   }
 }
 
-/** Knowledge of a reader beside the stores; one for each controller. */
-export interface Known {
-  /** Names it in metrics. @default - no name */
-  readonly controller?: string;
-  readonly deletions?: Deletions;
-  readonly time?: ServerTime;
-}
-
 /** Looks up objects for the plan of one key. */
 export interface Finder {
   find(lookup: Lookup, query: Query): Found;
 }
 
 /** View of one controller: the stores of its own watches. */
-export class StoreReader implements SweepReader {
+export class StoreReader implements Reader {
   readonly writer: Writer;
 
   private constructor(
     private readonly byType: ReadonlyMap<string, WatchesOfOneType>,
-    private readonly known: Required<Known>,
+    /** Names the controller in metrics. */
+    readonly controller: string,
     writer?: Writer,
     private readonly finder?: Finder,
   ) {
     this.writer = writer ?? { controller: this };
   }
 
-  static open(watches: readonly Watch[], stores: Stores, known: Known = {}): StoreReader {
-    const {
-      controller = '',
-      deletions = new Deletions(systemClock),
-      time = new ServerTime(systemClock),
-    } = known;
+  /** @param controller names it in metrics */
+  static open(watches: readonly Watch[], stores: Stores, controller = ''): StoreReader {
     refuseTwins(watches);
     const byType = new Map<string, WatchesOfOneType>();
     for (const watch of watches) {
       const type = groupKind(watch.type);
       byType.set(type, new WatchesOfOneType(new Watched(watch, stores.open(watch)), byType.get(type)?.all));
     }
-    return new StoreReader(byType, { controller, deletions, time });
+    return new StoreReader(byType, controller);
   }
 
   /** The same, for the plan of one key: what is written there is known as that key's. */
   forKey(key: string): StoreReader {
-    return new StoreReader(this.byType, this.known, { controller: this.writer.controller, key });
+    return new StoreReader(this.byType, this.controller, { controller: this.writer.controller, key });
   }
 
   /** The same, where what is written are dry runs. */
   forDryRuns(): StoreReader {
-    return new StoreReader(this.byType, this.known, { ...this.writer, isDry: true }, this.finder);
+    return new StoreReader(this.byType, this.controller, { ...this.writer, isDry: true }, this.finder);
   }
 
   /** The same, for a plan that looks up objects. */
   withFinder(finder: Finder): StoreReader {
-    return new StoreReader(this.byType, this.known, this.writer, finder);
+    return new StoreReader(this.byType, this.controller, this.writer, finder);
   }
 
   find(lookup: Lookup, query: Query): Found {
@@ -602,24 +588,6 @@ export class StoreReader implements SweepReader {
 
   mappedTo(type: TypeRef, key: string): readonly AnyObject[] {
     return this.watched(type).flatMap(({ mapped }) => mapped.objectsOf(key));
-  }
-
-  deletions(type: TypeRef, key: string): readonly Deletion[] {
-    return this.known.deletions.of(this.resourceType(type), key);
-  }
-
-  get clockSkewMilliseconds(): number | undefined {
-    return this.known.time.skewMilliseconds;
-  }
-
-  /** Names it in metrics. */
-  get controller(): string {
-    return this.known.controller;
-  }
-
-  /** Notes that an object was deleted for this controller. */
-  deleted(object: AnyObject): void {
-    this.known.deletions.add(object);
   }
 
   /** Where an object is, or would be; where several watches share a type, the type alone names the broadest. */

@@ -4,7 +4,7 @@ import { keepReplicas } from '../../author/hand-over.js';
 import type { Wire } from '../../author/kubernetes-types.js';
 import { selectorLabels } from '../../contract/names.js';
 import type { AnyObject, CustomResource } from '../../contract/object.js';
-import { pausedRollout } from '../../author/readiness.js';
+import { pausedRollout } from '../../values/readiness.js';
 import type { Failure, StatusInput, StatusReport } from '../../author/status.js';
 import { condition, given } from '../common.js';
 import { MAX_TROUBLES, podsOfPresentSpec, worstFirst } from '../../author/pods.js';

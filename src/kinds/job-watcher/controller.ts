@@ -1,10 +1,19 @@
 import { TOLERATED_SKEW_MILLISECONDS } from '../../contract/controller.js';
-import type { Controller, Metric, Plan, Sample, Watch } from '../../contract/controller.js';
+import type { Controller, Metric, Reader, Watch } from '../../contract/controller.js';
 import { OperatorError } from '../../contract/error.js';
 import { PAUSED_ANNOTATION, statusFieldManager } from '../../contract/names.js';
 import { keyOf, refOf, type AnyObject, type ObjectMeta } from '../../contract/object.js';
+import { statusOrError } from '../../values/origin.js';
+import type {
+  Conclusion,
+  EventStep,
+  Explanation,
+  ForeignHandler,
+  Plan,
+  Sample,
+} from '../../contract/plan.js';
 import { resourceType, type ResourceType } from '../../contract/resource.js';
-import { DELETIONS_KEPT_MILLISECONDS, type SweepReader, type SweepStep } from '../../contract/sweep.js';
+import { DELETIONS_KEPT_MILLISECONDS, type Deletion, type Deletions } from './deletions.js';
 import { keepJob, type KeptJob } from './job.js';
 import { Matching, WHY } from './matching.js';
 import { ALL_NEWS, explanationOf } from './messages.js';
@@ -12,6 +21,7 @@ import { inTurn, isoSeconds, jobKey, lookAt, pass, type DueJob } from './pass.js
 import type { Settings } from './settings.js';
 import type { LiveWatcher } from './spec.js';
 import { Report, type Failures, type PlanContext, type Result } from './status.js';
+import { Sweeper, type SweepStep } from './sweep.js';
 import { WatcherSet, type ReadWatcher, type Watcher } from './watcher.js';
 
 export const JOBS: ResourceType = resourceType({ apiVersion: 'batch/v1', kind: 'Job' });
@@ -36,6 +46,14 @@ const MAX_SLICES = 20;
 
 /** Number of deleted Jobs of a name after which the next one of that name is left alone. */
 const RECREATED_AFTER = 2;
+
+/** Clocks, in milliseconds. */
+interface Clocks {
+  /** Never set back: how long a plan keeps the process busy, which decides nothing else. */
+  readonly monotonic: () => number;
+  /** Shows whether plans are made by the API server's clock. */
+  readonly wall: () => number;
+}
 
 /** Input of a plan. */
 interface Seen {
@@ -68,12 +86,15 @@ export class JobWatcherController implements Controller {
   private readonly failures: Failures = new WeakMap();
   private readonly hasFailed = (job: KeptJob): boolean => this.failures.has(job);
 
-  /** @param clock in milliseconds, never set back: how long a plan keeps the process busy, which decides nothing else */
+  readonly handlers: readonly ForeignHandler[];
+
   constructor(
     private readonly type: ResourceType,
-    private readonly settings: Settings,
-    private readonly clock: () => number = () => performance.now(),
+    settings: Settings,
+    private readonly clocks: Clocks = { monotonic: () => performance.now(), wall: Date.now },
+    private readonly sweeper = new Sweeper(settings.deletesPerSecond),
   ) {
+    this.handlers = [sweeper];
     this.kind = type.kind;
     this.watchers = new WatcherSet(settings);
     this.matching = new Matching(settings);
@@ -84,22 +105,28 @@ export class JobWatcherController implements Controller {
     ];
   }
 
-  reconcile(_: string, reader: SweepReader, now: Date): Plan {
+  reconcile(_: string, reader: Reader, now: Date): Plan {
     const seen = this.see(reader, SLICE_MILLISECONDS);
-    if (seen) return this.plan(seen, reader, now);
+    if (seen) return this.plan(seen, now);
+    const explanations = (): readonly Explanation[] => {
+      const whole = this.see(reader, Infinity);
+      return (whole && this.plan(whole, now).conclude([]).explanations) ?? [];
+    };
     return {
-      ...{ apply: [], delete: [], status: [], events: [], again: () => true },
-      explain: () => {
-        const whole = this.see(reader, Infinity);
-        return (whole && this.plan(whole, reader, now).explain?.()) ?? [];
-      },
+      steps: [],
+      conclude: () => ({
+        ...({ status: [], events: [], next: 'now' } as const),
+        get explanations() {
+          return explanations();
+        },
+      }),
     };
   }
 
   /** Reads and matches what hasn't been yet. @returns undefined where it goes on in the next plan, since that takes long */
-  private see(reader: SweepReader, milliseconds: number): Seen | undefined {
-    const end = this.clock() + milliseconds;
-    const isTimeUp = (): boolean => this.clock() > end;
+  private see(reader: Reader, milliseconds: number): Seen | undefined {
+    const end = this.clocks.monotonic() + milliseconds;
+    const isTimeUp = (): boolean => this.clocks.monotonic() > end;
     const crs = reader.mappedTo(this.type, KEY) as unknown as readonly LiveWatcher[];
     const living = crs.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
     const all = this.watchers.read(living, isTimeUp);
@@ -113,51 +140,56 @@ export class JobWatcherController implements Controller {
     return { all, watchers, jobs: jobs.filter((job) => this.matching.isJudged(job)), waiting };
   }
 
-  private plan(seen: Seen, reader: SweepReader, now: Date): Plan {
-    const reports = this.look(seen, reader, now.getTime());
+  private plan(seen: Seen, now: Date): Plan {
+    const reports = this.look(seen, now.getTime());
     const due = inTurn(
       reports.flatMap((report) => report.due),
       this.hasFailed,
     );
     const deleted = due.slice(0, MAX_DELETES);
-    const next = due[MAX_DELETES];
     const { taken, left } = this.takeTurns(reports, new Set(deleted.map(({ watcher }) => watcher)));
-    const isLeft = left.some(({ isNew }) => isNew);
     return {
-      apply: [],
-      delete: [],
-      sweep: { steps: deleted.map(deleteStep), deletesPerSecond: this.settings.deletesPerSecond },
-      again: () => seen.waiting.size > 0 || isLeft,
-      status: taken.map((report) => ({
-        target: report.read.cr,
-        fieldManager: statusFieldManager(this.kind),
-        status: (changes) => report.after(changes).status,
-      })),
-      events: taken.flatMap((report) =>
-        ALL_NEWS.map((news) => ({
-          regarding: { ...refOf(report.read.cr), uid: report.read.cr.metadata.uid ?? '' },
-          event: (changes) => {
-            const { status, isNews } = report.after(changes);
-            return isNews ? news(report.read.cr.status ?? {}, status) : undefined;
+      steps: deleted.map((one) => sweepStep(one, now)),
+      conclude: (changes) => {
+        // What was done counts, also where no status is written, since the API server has gone.
+        const results = taken.map((report) => ({
+          report,
+          result: statusOrError(refOf(report.read.cr), () => {
+            const found = report.after(changes);
+            return { ...found, events: eventsOf(report.read.cr, found) };
+          }),
+        }));
+        const good = results.flatMap(({ result }) => (result instanceof OperatorError ? [] : result));
+        return {
+          status: results.map(({ report, result }) => ({
+            target: report.read.cr,
+            fieldManager: statusFieldManager(this.kind),
+            status: result instanceof OperatorError ? result : result.status,
+          })),
+          events: good.flatMap(({ events }) => events),
+          samples: samplesOf(reports, good, due.length, (one) => this.deletionTime(one, now.getTime())),
+          ...this.next(seen, reports, left, due[MAX_DELETES], now),
+          get explanations() {
+            return reports.map(explanationOf);
           },
-        })),
-      ),
-      // What was done counts, also where no status was asked for, since the API server had gone.
-      samples: (changes) => {
-        const results = taken.map((report) => report.after(changes));
-        return samplesOf(reports, results, due.length, reader);
+        };
       },
-      requeueAt: (changes) => {
-        for (const report of taken) report.after(changes);
-        if (next && !this.hasFailed(next.job)) return now;
-        const times = reports.map(({ pass: found, dueAt = Infinity }) =>
-          Math.min(dueAt, lookAt(found ?? {})),
-        );
-        const at = Math.min(left.length > 0 ? now.getTime() + UNWRITTEN_MILLISECONDS : Infinity, ...times);
-        return at === Infinity ? undefined : new Date(Math.max(at, now.getTime()));
-      },
-      explain: () => reports.map(explanationOf),
     };
+  }
+
+  /** Returns when the next plan is due, once this one is carried out. */
+  private next(
+    { waiting }: Seen,
+    reports: readonly Report[],
+    left: readonly Report[],
+    next: DueJob | undefined,
+    now: Date,
+  ): Pick<Conclusion, 'next'> {
+    if (waiting.size > 0 || left.some(({ isNew }) => isNew)) return { next: 'now' };
+    if (next && !this.hasFailed(next.job)) return { next: now };
+    const times = reports.map(({ pass: found, dueAt = Infinity }) => Math.min(dueAt, lookAt(found ?? {})));
+    const at = Math.min(left.length > 0 ? now.getTime() + UNWRITTEN_MILLISECONDS : Infinity, ...times);
+    return at === Infinity ? {} : { next: new Date(Math.max(at, now.getTime())) };
   }
 
   /** Returns those whose status the plan computes, longest ago first, and those that wait for the next. */
@@ -170,11 +202,21 @@ export class JobWatcherController implements Controller {
     return { taken: [...taken], left: pending.filter((report) => !taken.has(report)) };
   }
 
-  private look({ all, watchers, jobs, waiting }: Seen, reader: SweepReader, now: number): Report[] {
+  private get deletions(): Deletions {
+    return this.sweeper.deletions;
+  }
+
+  private deletionTime(one: DueJob, now: number): number | undefined {
+    const { uid } = one.job.metadata;
+    return this.deletions.of(jobKey(one), now).findLast((deletion) => deletion.uid === uid)?.at;
+  }
+
+  private look({ all, watchers, jobs, waiting }: Seen, now: number): Report[] {
     const context: PlanContext = {
       now,
-      isSkewed: Math.abs(reader.clockSkewMilliseconds ?? 0) > TOLERATED_SKEW_MILLISECONDS,
-      finishedAt: (deleted) => Math.max(now, ...deleted.map((one) => deletionTime(one, reader) ?? now)),
+      // Else the time of a plan is that of our own clock.
+      isSkewed: Math.abs(now - this.clocks.wall()) > TOLERATED_SKEW_MILLISECONDS,
+      finishedAt: (deleted) => Math.max(now, ...deleted.map((one) => this.deletionTime(one, now) ?? now)),
     };
     const before = this.reports;
     this.reports = new Map();
@@ -190,7 +232,7 @@ export class JobWatcherController implements Controller {
     const found = pass({
       ...{ watchers, jobs, now },
       verdicts: (job) => this.matching.verdicts(job),
-      recreatedUntil: (job) => recreatedUntil(job, reader),
+      recreatedUntil: (job) => recreatedUntil(job, this.deletions.of(keyOf(job), now)),
       hasFailed: this.hasFailed,
       opensAt: (watcher) => (isWaiting(watcher, waiting) ? now + 1000 : reportOf(watcher).opensAt(watcher)),
     });
@@ -207,7 +249,7 @@ function isWaiting({ limits, namespace, namespacePatterns }: Watcher, waiting: R
 }
 
 /** Plans the deletion of a Job as it was judged, with the event before it and the audit line after it. */
-function deleteStep({ job, watcher, finish, dueAt }: DueJob): SweepStep {
+function sweepStep({ job, watcher, finish, dueAt }: DueJob, now: Date): SweepStep {
   const { key, namespace } = watcher;
   const finishedAt = isoSeconds(finish.at);
   const ttlSeconds = (dueAt - finish.at) / 1000;
@@ -215,6 +257,7 @@ function deleteStep({ job, watcher, finish, dueAt }: DueJob): SweepStep {
   const who =
     namespace === job.metadata.namespace ? `JobWatcher ${key}` : 'A JobWatcher of another namespace';
   return {
+    ...({ do: 'job-watcher/sweep', plannedFor: now.getTime() } as const),
     object: job,
     propagation: watcher.propagationPolicy ?? 'Background',
     announce: {
@@ -225,19 +268,17 @@ function deleteStep({ job, watcher, finish, dueAt }: DueJob): SweepStep {
   };
 }
 
-function deletionTime(one: DueJob, reader: SweepReader): number | undefined {
-  const { uid } = one.job.metadata;
-  const deletions = reader.deletions(JOBS, jobKey(one));
-  return deletions.findLast((deletion) => deletion.uid === uid)?.at.getTime();
-}
-
 /** Returns when the older of the last two deletions of that name is forgotten. */
-function recreatedUntil(job: KeptJob, reader: SweepReader): number | undefined {
-  const { metadata } = job;
-  const before = reader.deletions(JOBS, keyOf(job));
+function recreatedUntil({ metadata }: KeptJob, before: readonly Deletion[]): number | undefined {
   const others = new Map(before.filter(({ uid }) => uid !== metadata.uid).map(({ uid, at }) => [uid, at]));
   const older = [...others.values()].at(-RECREATED_AFTER);
-  return older && older.getTime() + DELETIONS_KEPT_MILLISECONDS;
+  return older === undefined ? undefined : older + DELETIONS_KEPT_MILLISECONDS;
+}
+
+function eventsOf(cr: LiveWatcher, { status, isNews }: Result): EventStep[] {
+  const regarding = { ...refOf(cr), uid: cr.metadata.uid ?? '' };
+  const events = isNews ? ALL_NEWS.map((news) => news(cr.status ?? {}, status)) : [];
+  return events.flatMap((event) => (event ? { regarding, event } : []));
 }
 
 /** Leaves out the bookkeeping that nothing here reads. */
@@ -281,7 +322,7 @@ function samplesOf(
   reports: readonly Report[],
   results: readonly Result[],
   due: number,
-  reader: SweepReader,
+  deletionTime: (one: DueJob) => number | undefined,
 ): Sample[] {
   const deleted = results.flatMap((result) => result.deleted);
   const active = reports.filter(
@@ -291,7 +332,7 @@ function samplesOf(
   return [
     ...deleted.flatMap((one) => [
       { metric: DELETED, labels: { outcome: one.finish.outcome }, value: 1 },
-      { metric: LAG, value: Math.max(0, (deletionTime(one, reader) ?? one.dueAt) - one.dueAt) / 1000 },
+      { metric: LAG, value: Math.max(0, (deletionTime(one) ?? one.dueAt) - one.dueAt) / 1000 },
     ]),
     ...results.flatMap(({ errors }) =>
       errors.map(({ reason }) => ({ metric: ERRORS, labels: { reason }, value: 1 })),

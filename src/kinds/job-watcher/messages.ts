@@ -1,6 +1,6 @@
 import { standardConditions } from '../../author/conditions.js';
 import { type ConditionProps, type Readiness } from '../../contract/conditions.js';
-import type { EventProps, Explanation } from '../../contract/controller.js';
+import type { EventProps, Explanation } from '../../contract/plan.js';
 import { OperatorError } from '../../contract/error.js';
 import { PAUSED_ANNOTATION } from '../../contract/names.js';
 import { refOf } from '../../contract/object.js';

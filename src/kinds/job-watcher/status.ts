@@ -72,7 +72,6 @@ export class Report {
   /** A status that has all of `done`, and was to be written, and when. */
   private offer: { readonly status: JobWatcherStatus; readonly at: number } | undefined;
   private inputs: readonly unknown[] = [];
-  private changes: ChangeSet | undefined;
   private result: Result | undefined;
 
   constructor(
@@ -86,7 +85,7 @@ export class Report {
     // An edit of a user comes before what follows from others.
     if (read.cr.metadata.generation !== this.read.cr.metadata.generation) this.turn = 0;
     [this.read, this.context] = [read, context];
-    this.pass = this.changes = undefined;
+    this.pass = undefined;
     if (!this.offer || !isOfSameRun(this.offer.status, read.cr.status)) return;
     this.writtenAt = this.offer.at;
     this.done = this.offer = undefined;
@@ -122,9 +121,8 @@ export class Report {
     return watcher instanceof OperatorError || watcher.dryRun ? [] : (this.pass?.due ?? []);
   }
 
-  /** Status, events and samples of a plan agree, however often each is asked for. */
+  /** Returns what a plan has led to, and remembers it. */
   after(changes: ChangeSet): Result {
-    if (this.result && this.changes === changes) return this.result;
     const { context, failures, pass } = this;
     const deleted: DueJob[] = [];
     const failed: DueJob[] = [];
@@ -148,7 +146,6 @@ export class Report {
     const output = this.output(deleted.length, standing);
     if (output.isNews) this.offer = { status: output.status, at: context.now };
     this.inputs = this.inputsNow();
-    this.changes = changes;
     return (this.result = { ...output, deleted, errors });
   }
 

@@ -1,9 +1,14 @@
 import type { ChangeSet } from '../../contract/change.js';
-import type { Controller, Plan, Reader, Write } from '../../contract/controller.js';
+import type { Controller, Reader, Write } from '../../contract/controller.js';
+import { OperatorError } from '../../contract/error.js';
+import { statusOrError } from '../../values/origin.js';
+import { NOTHING } from '../../contract/plan.js';
+import type { Plan } from '../../contract/plan.js';
 import type { Render } from '../../contract/kind.js';
 import { statusFieldManager } from '../../contract/names.js';
 import { refOf } from '../../contract/object.js';
 import type { ResourceType } from '../../contract/resource.js';
+import { share } from '../../engine/steps/share.js';
 import { stalledEvent } from '../../author/status.js';
 import { claimsOf, classRefusal, resolve, type Resolution, type View } from './claims.js';
 import { dropChildren, planGateway, gatewayRendering, rememberingRender } from './gateway.js';
@@ -36,8 +41,6 @@ function viewOf(
 }
 
 type FindingsOf = (cr: StreamIngress, changes: ChangeSet) => Findings | undefined;
-
-const NOTHING: Plan = { apply: [], delete: [], status: [], events: [] };
 
 /**
  * Writes the status of every custom resource: whether it holds the port, whether the upstream is there, and whether the
@@ -77,20 +80,20 @@ export function statusController(
       const view = target && viewOf(targets, target, all, reader, true);
       const gateway = view && plans.get(key);
       if (gateway) {
-        const { findings: found, ...steps } = planGateway(gateway, view, reader);
+        const { findings: found, steps } = planGateway(gateway, view, reader);
         const findingsOf: FindingsOf = (cr, changes) => {
           const common = findings(key, view, cr);
           return common.refusal ? common : { ...common, ...found(cr, changes) };
         };
-        return { ...statusPlan(all, findingsOf, now), ...steps };
+        return { ...statusPlan(all, findingsOf, now), steps };
       }
       // What a class has made that was a Gateway's goes; it is known where there is another Gateway.
       const leftovers =
-        plans.size > 0 ? all.flatMap((cr) => dropChildren(childrenOf(types, cr, reader)).delete) : [];
+        plans.size > 0 ? all.flatMap((cr) => dropChildren(childrenOf(types, cr, reader)).pruned) : [];
       const findingsOf: FindingsOf = view
         ? nginxFindings(target as NginxTarget, view, reader)
         : (cr) => ({ refusal: classRefusal(cr.spec.className) });
-      return { ...statusPlan(all, findingsOf, now), delete: leftovers };
+      return { ...statusPlan(all, findingsOf, now), steps: leftovers };
     },
   };
 }
@@ -118,22 +121,33 @@ function findings(target: string, view: View, cr: StreamIngress): Findings {
 
 /** Plans statuses and events alone, of those with findings; these may depend on what was applied. */
 function statusPlan(crs: readonly StreamIngress[], findingsOf: FindingsOf, now: Date): Plan {
-  const from = <T>(cr: StreamIngress, changes: ChangeSet, make: (found: Findings) => T): T | undefined => {
-    const found = findingsOf(cr, changes);
-    return found && make(found);
-  };
   return {
-    ...NOTHING,
-    status: crs.map((cr) => ({
-      target: cr,
-      fieldManager: statusFieldManager(KIND),
-      status: (changes) => from(cr, changes, (found) => statusOf(cr, found, now)),
-    })),
-    events: crs.map((cr) => ({
-      regarding: { ...refOf(cr), uid: cr.metadata.uid ?? '' },
-      event: (changes) => from(cr, changes, (found) => stalledEvent(cr, readinessOf(cr, found))),
-    })),
-    explain: () => crs.flatMap((cr) => from(cr, [], (found) => explanationsOf(cr, found)) ?? []),
+    steps: [],
+    conclude: (changes) => {
+      const told = crs.flatMap((cr) => {
+        const found = statusOrError(refOf(cr), () => {
+          const findings = findingsOf(cr, changes);
+          if (!findings) return undefined;
+          const event = stalledEvent(cr, readinessOf(cr, findings));
+          return { findings, status: statusOf(cr, findings, now), event };
+        });
+        return found ? [{ cr, found }] : [];
+      });
+      const good = told.flatMap(({ cr, found }) => (found instanceof OperatorError ? [] : [{ cr, ...found }]));
+      return {
+        status: told.map(({ cr, found }) => ({
+          target: cr,
+          fieldManager: statusFieldManager(KIND),
+          status: found instanceof OperatorError ? found : found.status,
+        })),
+        events: good.flatMap(({ cr, event }) =>
+          event ? [{ regarding: { ...refOf(cr), uid: cr.metadata.uid ?? '' }, event }] : [],
+        ),
+        get explanations() {
+          return good.flatMap(({ cr, findings }) => explanationsOf(cr, findings));
+        },
+      };
+    },
   };
 }
 
@@ -152,6 +166,7 @@ export function sharedController(
   return {
     name: 'streamingress-targets',
     kind: KIND,
+    handlers: [share],
     settle: { quietMilliseconds: 1000, longestMilliseconds: 5000 },
     watches: [
       ...[crs, upstreams, ...writing(targetServices, 'patch'), ...grants],
@@ -183,7 +198,7 @@ export function sharedController(
       };
       return {
         ...statusPlan([...opening.map(({ cr }) => cr), ...closing], findingsOf, now),
-        apply: sharedSteps(target, entries, state),
+        steps: sharedSteps(target, entries, state),
       };
     },
   };

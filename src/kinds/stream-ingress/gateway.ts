@@ -2,12 +2,13 @@ import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
 import type { ChangeSet } from '../../contract/change.js';
 import type { ConditionProps } from '../../contract/conditions.js';
-import type { ApplyStep, DeleteStep, Plan, Reader } from '../../contract/controller.js';
+import type { Reader } from '../../contract/controller.js';
 import { ENDING } from '../../render/deterministic.js';
 import { OperatorError } from '../../contract/error.js';
 import type { CustomResourceProps, Render, RenderedKind } from '../../contract/kind.js';
 import { childLabels } from '../../contract/names.js';
 import { splitKey, type AnyObject } from '../../contract/object.js';
+import type { OwnStep, Plan, PruneStep } from '../../contract/plan.js';
 import type { ResourceType } from '../../contract/resource.js';
 import type { Resolution, View } from './claims.js';
 import { API_VERSION, KIND, upstreamKey, type StreamIngress, type StreamIngressSpec } from './spec.js';
@@ -61,8 +62,8 @@ export function gatewayRendering(
   return { type, construct: GatewayPort, children: gatewayTypes(routeVersion) };
 }
 
-/** Plan for the custom resources of a Gateway, and what can be said of each afterwards. */
-interface GatewayPlan extends Required<Pick<Plan, 'apply' | 'delete' | 'deleteFirst'>> {
+/** Steps for the custom resources of a Gateway, and what can be said of each afterwards. */
+interface GatewayPlan extends Pick<Plan, 'steps'> {
   readonly findings: (cr: StreamIngress, changes: ChangeSet) => Pick<Findings, 'programmed' | 'resolution'>;
 }
 
@@ -92,10 +93,8 @@ export function planGateway(
   for (const cr of excess.keys()) plans.set(cr, dropChildren(childrenNow(cr)));
   const all = [...plans.values()];
   return {
-    apply: all.flatMap(({ apply }) => apply),
-    delete: all.flatMap((plan) => plan.delete),
     // No failed apply of one may keep what another has lost the right to.
-    deleteFirst: true,
+    steps: [...all.flatMap(({ pruned }) => pruned), ...all.flatMap(({ applied }) => applied)],
     findings: (cr, changes) => {
       const why = excess.get(cr);
       if (why !== undefined) return { programmed: condition('False', 'TooManyListeners', why) };
@@ -116,8 +115,8 @@ export function planGateway(
 
 /** Plan for the children of one custom resource. */
 interface ChildPlan {
-  readonly apply: readonly ApplyStep[];
-  readonly delete: readonly DeleteStep[];
+  readonly applied: readonly OwnStep[];
+  readonly pruned: readonly PruneStep[];
   /** Whether the port is open, or is opened. */
   readonly open: boolean;
   /** Error of the rendering, where nothing can be rendered. */
@@ -151,8 +150,13 @@ function planChildren(
       port === undefined ? cr : { ...cr, spec: { ...spec, upstream: { ...spec.upstream, port } } };
     const controller = { controller: true, blockOwnerDeletion: true };
     const owner = { apiVersion, kind, name: metadata.name, uid: metadata.uid ?? '', ...controller };
-    const apply = render(numbered).map((object) => ({ object, fieldManager: FIELD_MANAGER, owner }));
-    return { apply, delete: [], open: true };
+    const applied = render(numbered).map((object): OwnStep => ({
+      do: 'own',
+      object,
+      fieldManager: FIELD_MANAGER,
+      owner,
+    }));
+    return { applied, pruned: [], open: true };
   } catch (error) {
     if (error instanceof OperatorError) return { ...left, error };
     throw error;
@@ -161,7 +165,7 @@ function planChildren(
 
 export function dropChildren(present: readonly AnyObject[]): ChildPlan {
   const left = present.filter(({ metadata }) => !metadata.deletionTimestamp);
-  return { apply: [], delete: left.map((object) => ({ object })), open: false };
+  return { applied: [], pruned: left.map((object) => ({ do: 'prune', object })), open: false };
 }
 
 /** Renders a custom resource once for as long as it stays as it is. */

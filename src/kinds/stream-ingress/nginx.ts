@@ -1,6 +1,7 @@
 import type { Change, ChangeSet } from '../../contract/change.js';
-import type { ApplyStep, Reader } from '../../contract/controller.js';
+import type { Reader } from '../../contract/controller.js';
 import { objectKey, splitKey, type AnyObject } from '../../contract/object.js';
+import type { ShareStep } from '../../engine/steps/share.js';
 import type { Resolution } from './claims.js';
 import { portKey, portText, protocolOf, upstreamKey, upstreamText } from './spec.js';
 import type { Protocol, StreamIngress } from './spec.js';
@@ -278,23 +279,19 @@ function changeOf(target: NginxTarget, protocol: Protocol, changes: ChangeSet): 
  * that alone is left out and the rest is applied. A port whose entry couldn't be written isn't opened; an entry goes
  * also where its port couldn't be closed, since a port with nothing behind it only refuses connections.
  */
-export function sharedSteps(target: NginxTarget, entries: readonly Entry[], state: SharedState): ApplyStep[] {
-  return sharedWrites(target, entries, state).map((object) => {
-    const isService = object.kind === 'Service';
-    let intent = object;
-    return {
-      object,
-      fieldManager: FIELD_MANAGER,
-      shared: {
-        ...(isService && { mustExist: true }),
-        revise: (changes) => (intent = isService ? behindEntries(target, object, state, changes) : object),
-        onConflict: (conflicts) => {
-          const fields = conflicts.map(({ field }) => field);
-          return withoutConflicts(intent, fields);
-        },
-      },
-    };
-  });
+export function sharedSteps(target: NginxTarget, entries: readonly Entry[], state: SharedState): ShareStep[] {
+  return sharedWrites(target, entries, state).map((object) => ({
+    ...{ do: 'engine/share', object, fieldManager: FIELD_MANAGER },
+    ...(object.kind === 'Service' && {
+      mustExist: true,
+      revise: (before) => behindEntries(target, object, state, before),
+    }),
+    onConflict: (conflicts, intent) =>
+      withoutConflicts(
+        intent,
+        conflicts.map(({ field }) => field),
+      ),
+  }));
 }
 
 /** Returns the Service with those ports alone whose entries were written: a port is opened behind its entry. */

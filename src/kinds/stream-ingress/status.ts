@@ -1,6 +1,6 @@
 import { dateConditions, standardConditions } from '../../author/conditions.js';
 import type { ConditionProps, Readiness } from '../../contract/conditions.js';
-import type { Explanation } from '../../contract/controller.js';
+import type { Explanation } from '../../contract/plan.js';
 import { refOf } from '../../contract/object.js';
 import { condition } from '../common.js';
 import type { Refusal } from './claims.js';

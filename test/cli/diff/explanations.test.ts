@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { compare } from '../../../src/cli/diff/compare.js';
-import type { Explanation } from '../../../src/contract/controller.js';
+import type { Explanation } from '../../../src/contract/plan.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { jobWatcher } from '../../../src/kinds/job-watcher/kind.js';
 import { render } from '../../../src/render/render.js';

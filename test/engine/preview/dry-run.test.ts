@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { Api } from '../../../src/client/api.js';
-import { DryRun, WOULD_DELETE } from '../../../src/engine/preview/dry-run.js';
+import { DryRun } from '../../../src/engine/preview/dry-run.js';
+import { WOULD_DELETE } from '../../../src/engine/plan/hand.js';
 import type { DryRunProps } from '../../../src/engine/preview/dry-run.js';
 import type { ApiRequest, ApiResponse, Transport } from '../../../src/client/transport.js';
 import { anObject, CONFIG_MAP, fieldConflict, ownedBy } from '../support/builders.js';

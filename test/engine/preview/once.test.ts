@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { ApplyStep, Controller, Plan, Reader } from '../../../src/contract/controller.js';
+import type { Controller, Reader } from '../../../src/contract/controller.js';
+import type { OwnStep, Plan, Step } from '../../../src/contract/plan.js';
 import { objectKey } from '../../../src/contract/object.js';
 import type { AnyObject } from '../../../src/contract/object.js';
-import { carryOutOnce } from '../../../src/engine/preview/planning.js';
-import type { OnceProps } from '../../../src/engine/preview/planning.js';
+import { carryOutOnce } from '../../../src/engine/plan/once.js';
+import type { OnceProps } from '../../../src/engine/plan/once.js';
 import type { ApiRequest, ApiResponse, Transport } from '../../../src/client/transport.js';
 import { anObject, CONFIG_MAP, failure, MANAGER, ownedBy, WIDGET, widget } from '../support/builders.js';
 
@@ -68,18 +69,24 @@ const owned = (name: string): AnyObject => ({
   ...map(name),
   metadata: { ...map(name).metadata, ownerReferences: [ownedBy('web')] },
 });
-const step = (object: AnyObject): ApplyStep => ({ object, fieldManager: MANAGER, owner: ownedBy('web') });
+const step = (object: AnyObject): OwnStep => ({
+  ...({ do: 'own', object, fieldManager: MANAGER } as const),
+  owner: ownedBy('web'),
+});
 
 /** Makes these, and deletes whatever else the custom resource owns. */
 function making(names: readonly string[], more: Partial<Plan> = {}): Controller {
   const mapsTo = ({ metadata }: AnyObject): string[] => [objectKey(metadata.namespace, metadata.name)];
   const reconcile = (_: string, reader: Reader): Plan => ({
-    apply: names.map((name) => step(map(name))),
-    delete: reader
-      .controlledBy(CONFIG_MAP, cr.metadata.uid ?? '')
-      .filter(({ metadata }) => !names.includes(metadata.name))
-      .map((object) => ({ object })),
-    ...{ status: [], events: [], ...more },
+    steps: [
+      ...names.map((name) => step(map(name))),
+      { do: 'barrier' },
+      ...reader
+        .controlledBy(CONFIG_MAP, cr.metadata.uid ?? '')
+        .filter(({ metadata }) => !names.includes(metadata.name))
+        .map((object): Step => ({ do: 'prune', object })),
+    ],
+    ...{ conclude: () => ({ status: [], events: [] }), ...more },
   });
   const watches = [WIDGET, CONFIG_MAP].map((type) => ({ type, mapsTo }));
   return { name: 'widget', kind: 'Widget', watches, reconcile };
@@ -110,7 +117,7 @@ describe('One turn', () => {
   it('deletes nothing, and goes on with the others, where something belongs to another writer', async () => {
     const server = new Server([map('a'), owned('old')]);
     const { did, changes, pauses } = await once(server, making(['a', 'b']));
-    expect(did).toEqual(['failed a', 'created b']);
+    expect(did).toEqual(['failed a', 'created b', 'skipped old']);
     expect(changes[0]?.error?.reason).toBe('OwnershipConflict');
     expect(pauses).toEqual([]);
   });
@@ -132,42 +139,49 @@ describe('One turn', () => {
   });
 
   describe('of which an object waits', () => {
-    const ref = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'shop', name: 'a' };
-    const wait = (phase: 'progressing' | 'stalled') => ({
-      ...{ ref, readiness: { phase, reason: 'NotReady', message: 'not yet' } },
+    const conditionsOf = (phase: string) => ({
+      conditions: [{ type: phase, status: 'True', message: 'not yet' }],
     });
-    /** The second waits for the first as long as this says. */
-    const waiting = (waitsFor: NonNullable<ApplyStep['waitsFor']>) =>
-      making(['a', 'b'], { apply: [step(map('a')), { ...step(map('b')), waitsFor }] });
+    /** The second waits for the first, whose status says this whenever it is written. */
+    function waiting(phase: string) {
+      const server = new Server();
+      server.intercept = ({ method, path, body }) => {
+        if (method !== 'PATCH' || !path.endsWith('/a')) return undefined;
+        return { status: 201, body: server.put({ ...(body as AnyObject), status: conditionsOf(phase) }) };
+      };
+      const steps = [step(map('a')), { ...step(map('b')), waitsFor: [map('a')] }];
+      return { server, controller: making(['a', 'b'], { steps }) };
+    }
 
     it('ends, and says for what, unless it is to go on until nothing waits', async () => {
-      const progressing = waiting(() => wait('progressing'));
-      const { did, changes, pauses } = await once(new Server(), progressing);
+      const { server, controller } = waiting('Reconciling');
+      const { did, changes, pauses } = await once(server, controller);
       expect(did).toEqual(['created a', 'skipped b']);
-      expect(changes[1]).toMatchObject({ waitsFor: { ref, readiness: { message: 'not yet' } } });
+      expect(changes[1]).toMatchObject({
+        waitsFor: { ref: { name: 'a' }, readiness: { phase: 'progressing' } },
+      });
       expect(pauses).toEqual([]);
 
-      let looks = 0;
-      const passing = waiting(() => (++looks < 3 ? wait('progressing') : undefined));
-      const outcome = await once(new Server(), passing, { waits: true });
-      expect([outcome.did, outcome.pauses]).toEqual([
+      const passing = waiting('Reconciling');
+      const waits: number[] = [];
+      const pause = (tries: number): Promise<boolean> => {
+        waits.push(tries);
+        if (tries === 2) passing.server.put({ ...map('a'), status: {} });
+        return Promise.resolve(true);
+      };
+      const outcome = await once(passing.server, passing.controller, { waits: true, pause });
+      expect([outcome.did, waits]).toEqual([
         ['created a', 'created b'],
         [1, 2],
       ]);
     });
 
     it('ends once it would wait in vain, or for too long', async () => {
-      const stalled = await once(
-        new Server(),
-        waiting(() => wait('stalled')),
-        { waits: true },
-      );
-      expect([stalled.did, stalled.pauses]).toEqual([['created a', 'skipped b'], []]);
-      const late = await once(
-        new Server(),
-        waiting(() => wait('progressing')),
-        { waits: true },
-      );
+      const stalled = waiting('Stalled');
+      const vain = await once(stalled.server, stalled.controller, { waits: true });
+      expect([vain.did, vain.pauses]).toEqual([['created a', 'skipped b'], []]);
+      const slow = waiting('Reconciling');
+      const late = await once(slow.server, slow.controller, { waits: true });
       expect([late.did, late.pauses]).toEqual([
         ['created a', 'skipped b'],
         [1, 2, 3, 4],

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { ApplyStep, Controller, Plan } from '../../../src/contract/controller.js';
-import { objectKey } from '../../../src/contract/object.js';
+import type { Controller } from '../../../src/contract/controller.js';
+import { NOTHING } from '../../../src/contract/plan.js';
+import type { Conclusion, ForeignStep, OwnStep, Plan, PruneStep, Step } from '../../../src/contract/plan.js';
+import { objectKey, refOf } from '../../../src/contract/object.js';
 import type { AnyObject } from '../../../src/contract/object.js';
+import type { StepHandler } from '../../../src/engine/plan/hand.js';
 import { preview } from '../../../src/engine/preview/preview.js';
 import type { PreviewProps } from '../../../src/engine/preview/preview.js';
 import type { ApiRequest, ApiResponse, Transport } from '../../../src/client/transport.js';
@@ -16,8 +19,6 @@ import {
   widget,
   WIDGET,
 } from '../support/builders.js';
-
-const NOTHING: Plan = { apply: [], delete: [], status: [], events: [] };
 
 /** As much of an API server as a diff sees; applies answer with what was sent, laid over what is there. */
 class Server implements Transport {
@@ -55,7 +56,8 @@ class Server implements Transport {
     if (method === 'GET')
       return known ? { status: 200, body: known } : failure(404, 'NotFound', `${plural} "${name}" not found`);
     const sent = body as AnyObject;
-    if (!known) return { status: 201, body: { ...sent, metadata: { ...sent.metadata, uid: 'dry' } } };
+    if (!known)
+      return { status: 201, body: { ...sent, metadata: { ...sent.metadata, uid: 'dry', generation: 1 } } };
     const annotations = { ...known.metadata.annotations, ...sent.metadata.annotations };
     return {
       status: 200,
@@ -91,7 +93,11 @@ const owned = (object: AnyObject): AnyObject => ({
     ownerReferences: [ownedBy('web')],
   },
 });
-const applying = (object: AnyObject): ApplyStep => ({ object, fieldManager: MANAGER, owner: ownedBy('web') });
+const applying = (object: AnyObject): OwnStep => ({
+  ...({ do: 'own', object, fieldManager: MANAGER } as const),
+  owner: ownedBy('web'),
+});
+const pruning = (object: AnyObject): PruneStep => ({ do: 'prune', object });
 const map = (name: string, a: string) => anObject(CONFIG_MAP, name, {}, { data: { a } });
 
 async function previewed(server: Server, controller: Controller, props: Partial<PreviewProps> = {}) {
@@ -130,8 +136,11 @@ describe('A preview', () => {
     const server = new Server(live);
     const controller = controllerOf(() => ({
       ...NOTHING,
-      apply: [map('changed', '2'), map('same', '1'), map('new', '1')].map(applying),
-      delete: [{ object: owned(map('gone', '1')) }],
+      steps: [
+        ...[map('changed', '2'), map('same', '1'), map('new', '1')].map(applying),
+        { do: 'barrier' },
+        pruning(owned(map('gone', '1'))),
+      ],
     }));
 
     expect(await actions(server, controller)).toEqual([
@@ -147,8 +156,7 @@ describe('A preview', () => {
     const theirs = anObject(CONFIG_MAP, 'web', { uid: 'x', resourceVersion: '7' }, { data: {} });
     const controller = controllerOf(() => ({
       ...NOTHING,
-      apply: [applying(map('web', '1'))],
-      delete: [{ object: owned(map('gone', '1')) }],
+      steps: [applying(map('web', '1')), { do: 'barrier' }, pruning(owned(map('gone', '1')))],
     }));
     const { objects } = await previewed(new Server([given, theirs]), controller);
 
@@ -159,10 +167,10 @@ describe('A preview', () => {
   });
 
   it('tries what waits, and says for what', async () => {
-    const readiness = { phase: 'progressing', reason: 'NotReady', message: 'not yet' } as const;
-    const ref = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'shop', name: 'a' };
-    const waits = { ...applying(map('b', '1')), waitsFor: () => ({ ref, readiness }) };
-    const controller = controllerOf(() => ({ ...NOTHING, apply: [applying(map('a', '1')), waits] }));
+    const first = anObject(DEPLOYMENT, 'a', {}, { spec: { paused: true } });
+    const ref = { apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'shop', name: 'a' };
+    const waits = { ...applying(map('b', '1')), waitsFor: [first] };
+    const controller = controllerOf(() => ({ ...NOTHING, steps: [applying(first), waits] }));
     const { objects } = await previewed(new Server([given]), controller);
     expect(objects.map(({ action, waitsFor }) => [action, waitsFor])).toEqual([
       ...[
@@ -187,7 +195,7 @@ describe('A preview', () => {
     expect(
       await actions(
         server,
-        controllerOf(() => ({ ...NOTHING, apply: [step] })),
+        controllerOf(() => ({ ...NOTHING, steps: [step] })),
       ),
     ).toEqual(['recreated ConfigMap web']);
   });
@@ -197,8 +205,9 @@ describe('A preview', () => {
     const controller = controllerOf((_, reader) => {
       const made = reader.controlledBy(DEPLOYMENT, 'uid-web').length > 0;
       const handed = { ...object, spec: { replicas: 3, paused: true } };
-      const handing = made ? [{ object: handed, fieldManager: 'widget-replicas', handOver: true }] : [];
-      return { ...NOTHING, apply: [...handing, applying(object)], again: () => !made };
+      const handing: Step = { do: 'handOver', object: handed, fieldManager: 'widget-replicas' };
+      const conclude = (): Conclusion => ({ status: [], events: [], ...(!made && { next: 'now' }) });
+      return { steps: [...(made ? [handing] : []), applying(object)], conclude };
     });
     const server = new Server([given]);
     const { objects } = await previewed(server, controller);
@@ -256,11 +265,16 @@ describe('A preview', () => {
 
   it("tells what a plan means, and of others' objects what its words tell alone", async () => {
     const explained = { of: { ...WIDGET, name: 'web' }, summary: 'would delete 1 of 1', differs: true };
-    const controller = controllerOf(() => ({
-      ...NOTHING,
-      sweep: { deletesPerSecond: 1, steps: [{ object: map('theirs', '1') }] },
-      explain: () => [explained],
-    }));
+    const plan: Plan = {
+      steps: [{ do: 'demo/sweep', object: map('theirs', '1') }],
+      conclude: () => ({ status: [], events: [], explanations: [explained] }),
+    };
+    const handler: StepHandler<ForeignStep> = {
+      do: 'demo/sweep',
+      carryOut: () => Promise.reject(new Error('never called')),
+      preview: ({ object }) => Promise.resolve({ ref: refOf(object), action: 'deleted' }),
+    };
+    const controller = { ...controllerOf(() => plan), handlers: [handler] };
     expect(await previewed(new Server([given]), controller)).toEqual({
       objects: [],
       explanations: [explained],

@@ -1,9 +1,14 @@
 import type { Change } from '../../../src/contract/change.js';
-import type { ApplyStep } from '../../../src/contract/controller.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { Api } from '../../../src/client/api.js';
-import { LastApplies } from '../../../src/engine/steps/apply-state.js';
-import { Applier } from '../../../src/engine/steps/apply.js';
+import type { OwnStep, Step } from '../../../src/contract/plan.js';
+import type { Hand } from '../../../src/engine/plan/hand.js';
+import { handlersOf, interpret } from '../../../src/engine/plan/interpret.js';
+import { Memory } from '../../../src/engine/steps/memory.js';
+import { share } from '../../../src/engine/steps/share.js';
+import type { ShareStep } from '../../../src/engine/steps/share.js';
+import { silentLogger } from '../../../src/telemetry/logger.js';
+import { plan } from './bench.js';
 import { StoreReader, Stores } from '../../../src/engine/watch/cache.js';
 import { Metrics } from '../../../src/telemetry/metrics.js';
 import { anObject, applied, DEPLOYMENT, MANAGER, ownedBy, SERVICE, widget, WIDGET } from './builders.js';
@@ -19,19 +24,21 @@ export function deployment(replicas = 1, container: object = {}): AnyObject {
   return anObject(DEPLOYMENT, 'web', { labels: { app: 'web' } }, { spec });
 }
 
-export const step = (object = deployment(), owner: ApplyStep['owner'] = OWNER): ApplyStep => ({
-  object,
-  fieldManager: MANAGER,
+export const step = (object = deployment(), owner = OWNER): OwnStep => ({
+  ...({ do: 'own', object, fieldManager: MANAGER } as const),
   owner,
 });
-export const shared = (object = deployment()): ApplyStep => ({ object, fieldManager: MANAGER });
+export const shared = (object = deployment()): ShareStep => ({
+  ...({ do: 'engine/share', object, fieldManager: MANAGER } as const),
+});
 
 export interface Setup {
   readonly server: FakeApiServer;
   readonly clock: VirtualClock;
   readonly reader: StoreReader;
   readonly metrics: Metrics;
-  readonly apply: (what?: ApplyStep) => Promise<Change>;
+  readonly hand: Hand;
+  readonly apply: (what?: Step) => Promise<Change>;
   readonly prune: (object: AnyObject) => Promise<Change>;
   /** The watch delivers what the server has. */
   readonly sync: () => void;
@@ -44,23 +51,36 @@ export function newSetup(server = new FakeApiServer()): Setup {
   const reader = StoreReader.open(
     [DEPLOYMENT, SERVICE, WIDGET].map((type) => ({ type, mapsTo: () => [] })),
     stores,
-    { controller: 'widget' },
+    'widget',
   );
   const metrics = new Metrics();
-  const applier = new Applier({ api: new Api(server), clock, lastApplies: new LastApplies(), metrics });
+  const memory = new Memory(clock);
   for (const { store } of stores.all()) {
     store.setFollowed(undefined, true);
     store.onChange((before, after) => {
-      if (before && !after) applier.gone(before);
+      if (before && !after) memory.gone(before);
     });
   }
+  const never = new AbortController().signal;
+  const hand: Hand = {
+    ...{
+      api: new Api(server),
+      reader,
+      memory,
+      clock,
+      metrics,
+      log: silentLogger,
+      drift: 'correct',
+      isDry: false,
+    },
+    ...{ events: { send: () => undefined }, signal: never, stopping: never },
+  };
+  const handlers = handlersOf([share]);
+  const apply = async (what: Step = step()): Promise<Change> =>
+    (await interpret(plan({ steps: [what] }), hand, handlers)).changes[0]!;
   return {
-    server,
-    clock,
-    reader,
-    metrics,
-    apply: (what = step()) => applier.apply(what, reader),
-    prune: (object) => applier.prune(object, reader),
+    ...{ server, clock, reader, metrics, hand, apply },
+    prune: async (object) => apply({ do: 'prune', object }),
     sync: () => {
       const live = server.get(DEPLOYMENT, 'shop/web');
       if (live) reader.store(DEPLOYMENT).observed(live);

@@ -1,4 +1,4 @@
-import type { ApplyStep } from '../../../src/contract/controller.js';
+import type { OwnStep } from '../../../src/contract/plan.js';
 import type { AnyObject, CustomResource, OwnerReference } from '../../../src/contract/object.js';
 import { resourceType } from '../../../src/contract/resource.js';
 import type { ApiResponse } from '../../../src/client/transport.js';
@@ -60,7 +60,8 @@ export const child = (name: string, data?: object): AnyObject =>
   anObject(CONFIG_MAP, name, {}, data && { data });
 
 /** Step of a plan that applies it as a child of a Widget. */
-export const apply = (name: string, owner = 'web'): ApplyStep => ({
+export const apply = (name: string, owner = 'web'): OwnStep => ({
+  do: 'own',
   object: child(name),
   fieldManager: MANAGER,
   owner: ownedBy(owner),

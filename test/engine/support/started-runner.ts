@@ -1,5 +1,6 @@
 import { onTestFinished } from 'vitest';
-import type { Controller, Plan, Watch } from '../../../src/contract/controller.js';
+import type { Controller, Watch } from '../../../src/contract/controller.js';
+import type { Plan } from '../../../src/contract/plan.js';
 import { controllerOf } from '../../../src/contract/object.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { Runner } from '../../../src/engine/loop/runner.js';
@@ -40,7 +41,7 @@ export function startedRunner(
   controller: Partial<Controller> = {},
 ): StartedRunner {
   const bench = newBench(new FakeApiServer(), watches);
-  const { stores, tools, clock, lines, server, reader } = bench;
+  const { stores, hand, clock, lines, server, reader } = bench;
   const metrics = new Metrics();
   const reconciled: string[] = [];
   const runner = new Runner({
@@ -55,7 +56,7 @@ export function startedRunner(
       ...controller,
     },
     stores,
-    tools,
+    hand: { ...hand, metrics },
     clock,
     random: () => 0,
     log: recordingLogger(lines),

@@ -56,10 +56,9 @@ export class Example {
           .map((object) => ({ ...object, ...children[object.kind] })) as AnyObject[],
       mappedTo: () => [],
       find: () => ({}),
-      clockSkewMilliseconds: undefined,
     };
     const plan = this.kind.controller(render).reconcile(`shop/${metadata.name}`, reader, new Date(0));
-    return plan.status[0]!.status([]) as Readonly<Record<string, unknown>>;
+    return plan.conclude([]).status[0]!.status as Readonly<Record<string, unknown>>;
   }
 
   /** Its condition Ready, in short. */

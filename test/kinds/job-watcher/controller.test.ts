@@ -1,6 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { OperatorError } from '../../../src/contract/error.js';
-import { at, START } from './fixtures.js';
+import { JobWatcherController } from '../../../src/kinds/job-watcher/controller.js';
+import { jobWatcher } from '../../../src/kinds/job-watcher/kind.js';
+import { Sweeper } from '../../../src/kinds/job-watcher/sweep.js';
+import { at, liveJob, settings, START } from './fixtures.js';
 import { World } from './world.js';
 
 let world: World;
@@ -54,20 +57,24 @@ describe('deletion', () => {
     world.now = 20;
     world.turn();
 
-    expect(world.plan?.sweep).toMatchObject({
-      deletesPerSecond: 10,
-      steps: [
-        {
-          object: { metadata: { name: 'e', uid: 'e', resourceVersion: expect.any(String) as string } },
-          ...{ propagation: 'Background', announce: { type: 'Normal', reason: 'TTLExpired' } },
-          audit: { watcher: 'default/sweeper', finish: 'failed', finishedAt: at(0), ttlSeconds: 1 },
-        },
-      ],
-    });
+    expect(world.plan?.steps).toMatchObject([
+      {
+        ...{ do: 'job-watcher/sweep', plannedFor: time(20).getTime() },
+        object: { metadata: { name: 'e', uid: 'e', resourceVersion: expect.any(String) as string } },
+        ...{ propagation: 'Background', announce: { type: 'Normal', reason: 'TTLExpired' } },
+        audit: { watcher: 'default/sweeper', finish: 'failed', finishedAt: at(0), ttlSeconds: 1 },
+      },
+    ]);
     expect(world.announced).toEqual([
       `JobWatcher default/sweeper deletes it: it failed at ${at(0)}, and its TTL is 1 s`,
     ]);
     expect(world.events).toMatchObject([{ reason: 'Deleted', note: 'Deleted 1 Job of 1' }]);
+  });
+
+  test('keeps the pace that the admin has set', () => {
+    const { handlers } = new JobWatcherController(jobWatcher.type, { ...settings, deletesPerSecond: 25 });
+    expect(handlers).toEqual([new Sweeper(25)]);
+    expect(handlers).not.toEqual([new Sweeper(10)]);
   });
 
   test('waits during a pause, and where the annotation says neither true nor false', () => {
@@ -283,10 +290,8 @@ describe('loop breaker', () => {
 
   test('a measured skew that varies writes no status', () => {
     world.setWatcher(SPEC);
-    world.deletions.set('default/pi', [
-      { uid: 'one', at: time(5.5) },
-      { uid: 'two', at: time(50) },
-    ]);
+    world.deletions.add(liveJob({ uid: 'one' }), time(5.5).getTime());
+    world.deletions.add(liveJob({ uid: 'two' }), time(50).getTime());
     world.addJob({ uid: 'three', ended: 'Complete', endedAt: 60 });
     world.now = 100;
     world.skew = 40;
@@ -479,7 +484,7 @@ describe('where matching takes long', () => {
     completeJobs(4);
     const turns: string[][] = [];
     do turns.push(world.turn());
-    while (world.plan?.again?.([]));
+    while (world.isAgain);
     expect(turns.length).toBeGreaterThan(2);
     expect(turns.slice(0, -1).flat()).toEqual([]);
     expect(turns.at(-1)).toHaveLength(4);
@@ -489,7 +494,7 @@ describe('where matching takes long', () => {
   test('a diff shows it all at once', () => {
     completeJobs(4);
     world.turn();
-    expect(world.plan?.explain?.()[0]?.touches).toHaveLength(4);
+    expect(world.conclusion.explanations?.[0]?.touches).toHaveLength(4);
   });
 
   test('Jobs that never come to an end hold up no others, and limits wait for all', () => {
@@ -499,7 +504,7 @@ describe('where matching takes long', () => {
     const gone: string[] = [];
     for (let turn = 0; turn < 30; turn++) gone.push(...world.turn());
     expect(gone).toEqual(['small']);
-    while (world.plan?.again?.([])) gone.push(...world.turn());
+    while (world.isAgain) gone.push(...world.turn());
     world.now = 30;
     gone.push(...world.turn());
     expect(gone).toHaveLength(61);
@@ -514,14 +519,14 @@ describe('where there are very many watchers', () => {
 
   test('no plan computes the status of more than 500, and one in which nothing has changed of none', () => {
     const counts: number[] = [];
-    do counts.push((world.turn(), world.plan!.status.length));
-    while (world.plan?.again?.([]));
+    do counts.push((world.turn(), world.conclusion.status.length));
+    while (world.isAgain);
     // Each is looked at once more when it is there.
     expect(counts).toEqual([500, 500, 500, 500, 400]);
     expect(world.condition('Overlapping', 'w1199')).toBe('True SharedJobs');
 
     world.turn();
-    expect(world.plan!.status).toEqual([]);
+    expect(world.conclusion.status).toEqual([]);
     expect(world.next).toBeUndefined();
     world.setWatcher({ ...SPEC, dryRun: true }, { name: 'w7' });
     world.turn();
@@ -530,12 +535,12 @@ describe('where there are very many watchers', () => {
 
   test('statuses that can’t be written are tried in turn, at a pace', () => {
     world.refuseStatus = true;
-    while ((world.turn(), world.plan?.again?.([])));
+    while ((world.turn(), world.isAgain));
     const tried = new Set<string>();
     for (let turn = 0; turn < 3; turn++) {
       world.turn();
-      for (const { target } of world.plan!.status) tried.add(target.metadata.name);
-      expect(world.plan?.again?.([])).toBe(false);
+      for (const { target } of world.conclusion.status) tried.add(target.metadata.name);
+      expect(world.isAgain).toBe(false);
       expect(world.next).toEqual(time(1));
     }
     expect(tried.size).toBe(1200);

@@ -51,7 +51,7 @@ test('limits are kept to the Job, in each run and from one to the next, whatever
 
         world.turn();
 
-        const gone = (world.plan!.sweep?.steps ?? []).map(({ object }) => object.metadata.uid!);
+        const gone = world.swept.map(({ object }) => object.metadata.uid!);
         expect(gone.filter((uid) => !wanted.has(uid))).toEqual([]);
         for (const one of watchers) {
           const isMine = (uid: string): boolean => wanted.get(uid) === keyOf(one);

@@ -16,7 +16,7 @@ test('what is due by the rules is deleted at once, and nothing else ever', () =>
 
         world.turn();
 
-        const planned = (world.plan!.sweep?.steps ?? []).map(({ object }) => object);
+        const planned = world.swept.map(({ object }) => object);
         expect(uidsOf(planned)).toEqual(wanted);
       }
     }),

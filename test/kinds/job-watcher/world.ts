@@ -1,13 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import { vi } from 'vitest';
 import type { Change } from '../../../src/contract/change.js';
-import type { EventProps, Plan, Sample } from '../../../src/contract/controller.js';
-import type { Deletion, SweepReader } from '../../../src/contract/sweep.js';
-import type { OperatorError } from '../../../src/contract/error.js';
+import type { Reader } from '../../../src/contract/controller.js';
+import type { Conclusion, EventProps, Plan, Sample } from '../../../src/contract/plan.js';
+import { OperatorError } from '../../../src/contract/error.js';
 import { objectKey, refOf, type AnyObject } from '../../../src/contract/object.js';
 import { JobWatcherController, KEY } from '../../../src/kinds/job-watcher/controller.js';
+import type { Deletion, Deletions } from '../../../src/kinds/job-watcher/deletions.js';
 import { jobWatcher } from '../../../src/kinds/job-watcher/kind.js';
 import type { JobWatcherSpec, JobWatcherStatus, LiveWatcher } from '../../../src/kinds/job-watcher/spec.js';
+import { Sweeper, type SweepStep } from '../../../src/kinds/job-watcher/sweep.js';
 import { liveJob, liveWatcher, settings, START, type JobProps } from './fixtures.js';
 
 /** A cluster of Jobs and JobWatchers, with the controller at work in it and a clock that stands still. */
@@ -15,15 +17,13 @@ export class World {
   /** Seconds after the start, by the operator's clock. */
   now = 0;
   /** How far the API server's clock is ahead, in seconds. */
-  skew: number | undefined = 0;
+  skew = 0;
   /** Whatever it matches takes longer than a slice. */
   slow = false;
   /** No status can be written. */
   refuseStatus = false;
   readonly jobs = new Map<string, AnyObject>();
   readonly watchers = new Map<string, LiveWatcher>();
-  /** Everything that was ever deleted, by name. */
-  readonly deletions = new Map<string, Deletion[]>();
   /** What each turn has led to. */
   deleted: string[] = [];
   statusWrites: string[] = [];
@@ -31,17 +31,38 @@ export class World {
   announced: string[] = [];
   samples: Sample[] = [];
   plan: Plan | undefined;
-  /** When the last plan asks to be taken again. */
-  next: Date | undefined;
+  conclusion: Conclusion = { status: [], events: [] };
   /** What the API server answers to a deletion in place of doing it. @default - it does it */
   refuse: (job: AnyObject) => OperatorError | undefined = () => undefined;
   private readonly kept = new WeakMap<AnyObject, AnyObject>();
   private version = 1;
+  private sweeper = new Sweeper(settings.deletesPerSecond);
   private controller = this.newController();
 
   restart(): void {
+    this.sweeper = new Sweeper(settings.deletesPerSecond);
     this.controller = this.newController();
-    this.deletions.clear();
+  }
+
+  /** What was deleted since the start. */
+  get deletions(): Deletions {
+    return this.sweeper.deletions;
+  }
+
+  /** What the last plan sweeps. */
+  get swept(): readonly SweepStep[] {
+    return (this.plan?.steps ?? []) as readonly SweepStep[];
+  }
+
+  /** Whether the last plan asks for another at once. */
+  get isAgain(): boolean {
+    return this.conclusion.next === 'now';
+  }
+
+  /** When the last plan asks to be taken again. */
+  get next(): Date | undefined {
+    const { next } = this.conclusion;
+    return next === 'now' ? this.counted() : next;
   }
 
   addJob(props: JobProps): void {
@@ -80,23 +101,21 @@ export class World {
     const plan = this.controller.reconcile(KEY, this.reader(), this.counted());
     this.plan = plan;
     const changes: Change[] = [];
-    for (const { object, announce } of plan.sweep?.steps ?? []) {
+    for (const step of this.swept) {
       if (changes.some(isOutOfReach)) {
-        changes.push({ ref: refOf(object), action: 'skipped' });
+        changes.push({ ref: refOf(step.object), action: 'skipped' });
         continue;
       }
-      this.announced.push(announce?.note ?? '');
-      changes.push(this.delete(object));
+      this.announced.push(step.announce.note);
+      changes.push(this.delete(step));
     }
+    this.conclusion = plan.conclude(changes);
+    this.samples = [...(this.conclusion.samples ?? [])];
     // Then nothing else is tried, the status included.
-    const { status: statuses, events } = changes.some(isOutOfReach) ? { status: [], events: [] } : plan;
-    for (const { target, status } of statuses) this.writeStatus(keyOf(target), status(changes) ?? {});
-    for (const { regarding, event } of events) {
-      const sent = event(changes);
-      if (sent) this.events.push({ ...sent, regarding: regarding.name });
-    }
-    this.samples = [...(plan.samples?.(changes) ?? [])];
-    this.next = typeof plan.requeueAt === 'function' ? plan.requeueAt(changes) : plan.requeueAt;
+    if (changes.some(isOutOfReach)) return this.deleted;
+    for (const { target, status } of this.conclusion.status) this.writeStatus(keyOf(target), status);
+    for (const { regarding, event } of this.conclusion.events)
+      this.events.push({ ...event, regarding: regarding.name });
     return this.deleted;
   }
 
@@ -115,32 +134,30 @@ export class World {
 
   private newController(): JobWatcherController {
     let time = 0;
-    const clock = (): number => (this.slow ? (time += 100) : 0);
-    return new JobWatcherController(jobWatcher.type, settings, clock);
+    const monotonic = (): number => (this.slow ? (time += 100) : 0);
+    const wall = (): number => START + this.now * 1000;
+    return new JobWatcherController(jobWatcher.type, settings, { monotonic, wall }, this.sweeper);
   }
 
   /** What was deleted under that name within 24 hours. */
-  remembered(key: string): Deletion[] {
-    const since = START + (this.now - 24 * 3600) * 1000;
-    return (this.deletions.get(key) ?? []).filter(({ at }) => at.getTime() > since);
+  remembered(key: string): readonly Deletion[] {
+    return this.deletions.of(key, this.counted().getTime());
   }
 
   /** The time as the engine gives it: the server's where it is more than 30 s off. */
   private counted(): Date {
-    const { now, skew = 0 } = this;
+    const { now, skew } = this;
     return new Date(START + (now + (Math.abs(skew) > 30 ? skew : 0)) * 1000);
   }
 
-  private reader(): SweepReader {
+  private reader(): Reader {
     const ofKind = (kind: string): readonly AnyObject[] =>
       kind === 'Job' ? [...this.jobs.values()].map((live) => this.keep(live)) : (this.crs() as never);
     return {
       get: vi.fn(),
       controlledBy: () => [],
       mappedTo: ({ kind }) => ofKind(kind),
-      deletions: (_, key) => this.remembered(key),
       find: () => ({}),
-      clockSkewMilliseconds: this.skew === undefined ? undefined : this.skew * 1000,
     };
   }
 
@@ -157,7 +174,7 @@ export class World {
     return kept;
   }
 
-  private delete(judged: AnyObject): Change {
+  private delete({ object: judged, plannedFor }: SweepStep): Change {
     const key = keyOf(judged);
     const live = this.jobs.get(key);
     const { uid, resourceVersion } = judged.metadata;
@@ -167,13 +184,13 @@ export class World {
     const error = this.refuse(live);
     if (error) return { ref: refOf(judged), action: 'failed', error };
     this.jobs.delete(key);
-    const deletion = { uid: uid ?? '', at: new Date(START + this.now * 1000) };
-    this.deletions.set(key, [...(this.deletions.get(key) ?? []), deletion]);
+    this.deletions.add(judged, plannedFor);
     this.deleted.push(judged.metadata.name);
     return { ref: refOf(judged), action: 'deleted' };
   }
 
   private writeStatus(key: string, status: object): void {
+    if (status instanceof OperatorError) throw status;
     const cr = this.watchers.get(key)!;
     if (this.refuseStatus || isDeepStrictEqual(cr.status, status)) return;
     this.statusWrites.push(cr.metadata.name);

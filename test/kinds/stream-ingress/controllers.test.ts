@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { Change } from '../../../src/contract/change.js';
-import type { Plan } from '../../../src/contract/controller.js';
+import type { Plan } from '../../../src/contract/plan.js';
 import { OperatorError } from '../../../src/contract/error.js';
 import type { StreamIngressStatus } from '../../../src/kinds/stream-ingress/spec.js';
 import type { Kept } from '../../../src/kinds/stream-ingress/watched.js';
 import { object, streamIngress } from './builders.js';
-import { applied, conditions, controllers, nginxService, reconcile, tcpServices, upstream } from './world.js';
+import { applied, conditions, controllers, nginxService, reconcile, sharing } from './world.js';
+import { tcpServices, upstream } from './world.js';
 
 const { statuses, shared } = controllers();
 const cr = streamIngress();
@@ -20,11 +21,11 @@ describe('the statuses', () => {
     });
     const plan = reconcile(statuses, [cr, ...open]);
     expect(conditions(plan).web).toMatchObject({ Ready: 'True Programmed', Programmed: 'True Programmed' });
-    expect(plan.status[0]!.status([])).toMatchObject({
+    expect(plan.conclude([]).status[0]!.status).toMatchObject({
       upstream: 'shop/db:5432',
       addresses: ['1.2.3.4:9000'],
     });
-    expect([plan.apply, plan.delete]).toEqual([[], []]);
+    expect(plan.steps).toEqual([]);
   });
 
   test('keep what the API server has refused of this generation, until it is open or has another obstacle', () => {
@@ -99,7 +100,7 @@ describe('the shared objects', () => {
     expect(applied(reconcile(writing!, objects))).toEqual([]);
     const judged = reconcile(judging, objects);
     expect(conditions(judged).web).toMatchObject({ Programmed: 'False PortUnavailable' });
-    expect(JSON.stringify(judged.status[0]!.status([]))).toContain('the field manager helm');
+    expect(JSON.stringify(judged.conclude([]).status)).toContain('the field manager helm');
   });
 
   test('what is missing of a port is written again, the same whatever the order', () => {
@@ -108,7 +109,7 @@ describe('the shared objects', () => {
     for (const left of [[port, tcpServices({})], [nginxService(), map], [port]])
       expect(applied(plan(cr, ...upstream, ...left))).toEqual(both);
     const objects = [cr, ...cluster];
-    expect(JSON.stringify(plan(...objects).apply)).toBe(JSON.stringify(plan(...objects.reverse()).apply));
+    expect(JSON.stringify(plan(...objects).steps)).toBe(JSON.stringify(plan(...objects.reverse()).steps));
   });
 
   test('open at most a hundred ports of one namespace, the oldest and those that are open, and keep room for others', () => {
@@ -130,12 +131,12 @@ describe('the shared objects', () => {
     const objects = [...many, younger, ...upstream, nginxService(9059), map];
     const closed = many.filter(({ spec }) => spec.listen === 9057 || spec.listen === 9058);
     const given = plan(...objects);
-    const written = given.apply[0]!.object as { data?: object };
+    const written = sharing(given)[0]!.object as { data?: object };
     const wanted = [...many.filter((one) => !closed.includes(one)), younger].map(({ spec }) => spec.listen);
     expect(Object.keys(written.data!).map(Number)).toEqual(wanted);
     const judged = reconcile(statuses, objects);
     expect(conditions(judged).n58).toMatchObject({ Stalled: 'True TooManyListeners' });
-    expect(JSON.stringify(judged.status.map(({ status }) => status([])))).toContain(
+    expect(JSON.stringify(judged.conclude([]).status.map(({ status }) => status))).toContain(
       'opens 100 ports for each namespace, which are taken; this one is opened once another is closed, or an admin raises maxListenersPerNamespace',
     );
   });
@@ -179,8 +180,8 @@ describe('the shared objects', () => {
     };
     const crs = [asked('old', 9001, 0, told), asked('young', 9000, 1, 'True Programmed')];
     const map = tcpServices({ 9000: 'shop/db:5432', 9001: 'shop/db:5432' });
-    const { apply } = reconcile(controllers({ policy }).shared!, [...crs, db, nginxService(9000, 9001), map]);
-    const data = apply.flatMap(({ object: { data: keys } }) => Object.keys(keys ?? {}));
+    const made = reconcile(controllers({ policy }).shared!, [...crs, db, nginxService(9000, 9001), map]);
+    const data = sharing(made).flatMap(({ object: { data: keys } }) => Object.keys(keys ?? {}));
     expect(data.map(Number)).toEqual(ports);
   });
 
@@ -216,13 +217,11 @@ describe('the shared objects', () => {
     };
 
     test('a port isn’t opened whose entry another writer has got meanwhile', () => {
-      const { apply } = plan(...crs, ...cluster);
-      expect(ports(apply[1]!.shared!.revise!([done({})]))).toEqual([9000, 9001]);
+      const { revise } = sharing(plan(...crs, ...cluster))[1]!;
+      expect(ports(revise!([done({})]))).toEqual([9000, 9001]);
       const conflicts = [{ field: '.data.9001', manager: 'helm' }];
-      expect(ports(apply[1]!.shared!.revise!([done({ conflicts })]))).toEqual([9000]);
-      expect(ports(apply[1]!.shared!.revise!([done({ conflicts }, 'ConfigMap', 'udp-services')]))).toEqual([
-        9000, 9001,
-      ]);
+      expect(ports(revise!([done({ conflicts })]))).toEqual([9000]);
+      expect(ports(revise!([done({ conflicts }, 'ConfigMap', 'udp-services')]))).toEqual([9000, 9001]);
     });
 
     test('no port is opened where its entries couldn’t be written, and none is closed; those of the other protocol are', () => {
@@ -232,30 +231,29 @@ describe('the shared objects', () => {
       const udp = streamIngress({
         ...{ name: 'udp', listen: 9053, protocol: 'UDP', upstream: { service: 'dns', port: 53 } },
       });
-      const { apply } = plan(...crs, udp, ...upstream, dns, nginxService(9000));
-      const [map] = [done(failed)];
-      expect(ports(apply[2]!.shared!.revise!([map, done({}, 'ConfigMap', 'udp-services')]))).toEqual([
-        9000, 9053,
-      ]);
+      const { revise } = sharing(plan(...crs, udp, ...upstream, dns, nginxService(9000)))[2]!;
+      const changes = [done(failed), done({}, 'ConfigMap', 'udp-services')];
+      expect(ports(revise!(changes))).toEqual([9000, 9053]);
     });
 
     const toService = (given: Partial<Change>): Change => done(given, 'Service', 'ingress-nginx-controller');
     /** What those told of a refusal are told: condition and event. */
-    const toldBy = ({ status, events }: Plan, ...changes: Change[]) =>
-      Object.fromEntries(
-        status.flatMap(({ target, status: of }, index) => {
-          const { conditions: all = [] } = (of(changes) ?? {}) as StreamIngressStatus;
-          const programmed = all.find(({ type }) => type === 'Programmed');
-          const event = events[index]!.event(changes)?.reason;
-          return programmed ? [[target.metadata.name, [programmed.reason, programmed.message, event]]] : [];
-        }),
-      );
+    const toldBy = (given: Plan, ...changes: Change[]) => {
+      const { status, events } = given.conclude(changes);
+      const told = status.map(({ target: { metadata }, status: of }) => {
+        const programmed = (of as StreamIngressStatus).conditions?.find(({ type }) => type === 'Programmed');
+        const { event } = events.find(({ regarding }) => regarding.name === metadata.name) ?? {};
+        return [metadata.name, [programmed?.reason, programmed?.message, event?.reason]];
+      });
+      expect(events.length).toBeLessThanOrEqual(status.length);
+      return Object.fromEntries(told) as object;
+    };
 
     test('those whose port can’t be opened or closed are told of what concerns them, with its remedy', () => {
       const shut = streamIngress({ upstream: { namespace: 'infra' }, status });
       const map = tcpServices({ 9000: 'infra/db:5432' });
       const given = plan(shut, crs[1]!, ...upstream, nginxService(9000), map);
-      expect(given.apply).toHaveLength(3);
+      expect(sharing(given)).toHaveLength(3);
       const told = (...changes: Change[]) => toldBy(given, ...changes);
       const b = ['TargetRefused', "The port can't be opened: no; ask", 'TargetRefused'];
       const left =
@@ -292,16 +290,17 @@ describe('the shared objects', () => {
       expect(conditions(reconcile(told, [refused, nginxService(9000), map])).old).toMatchObject({
         ...{ Accepted: 'False NamespaceNotPermitted', Programmed: 'False NotClosed' },
       });
-      const taken = [refused, cr, ...upstream, nginxService(9000), map];
-      expect(reconcile(limited!, taken).status.map(({ target }) => target.metadata.name)).toEqual(['web']);
+      const taken = [refused, crs[0]!, ...upstream, nginxService(9000), map];
+      const all = [done(failed), toService(failed)];
+      expect(Object.keys(toldBy(reconcile(limited!, taken), ...all))).toEqual(['web']);
       expect(conditions(reconcile(told, taken)).old).toMatchObject({ Programmed: 'False Pending' });
     });
 
     test('a conflict on the Service is met with the ports that were meant last', () => {
-      const { apply } = plan(...crs, ...cluster);
-      apply[1]!.shared!.revise!([done({ conflicts: [{ field: '.data.9001', manager: 'helm' }] })]);
+      const { revise, onConflict } = sharing(plan(...crs, ...cluster))[1]!;
+      const meant = revise!([done({ conflicts: [{ field: '.data.9001', manager: 'helm' }] })])!;
       const field = '.spec.ports[port=9000,protocol="TCP"].targetPort';
-      expect(ports(apply[1]!.shared!.onConflict!([{ field, manager: 'helm' }]))).toEqual([]);
+      expect(ports(onConflict!([{ field, manager: 'helm' }], meant))).toEqual([]);
     });
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { OperatorError } from '../../../src/contract/error.js';
+import type { Plan } from '../../../src/contract/plan.js';
 import { streamIngress, type Given } from './builders.js';
 import { conditions, controllers, reconcile, upstream } from './world.js';
 
@@ -10,17 +11,22 @@ describe('a Gateway', () => {
   const { statuses: edge } = controllers({ policy });
   const plan = (...objects: object[]) => reconcile(edge, objects, 'edge');
   const made = (...given: Parameters<typeof streamIngress>) =>
-    plan(streamIngress(...given), ...upstream).apply.map(({ object: child, owner }) => ({
+    ownSteps(plan(streamIngress(...given), ...upstream)).map(({ object: child, owner }) => ({
       ...child,
       metadata: {
         ...child.metadata,
         uid: `${child.kind} ${child.metadata.name}`,
         generation: 1,
-        ownerReferences: [owner!],
+        ownerReferences: [owner],
       },
     }));
-  const names = (steps: readonly { readonly object: { kind: string; metadata: { name: string } } }[]) =>
-    steps.map(({ object: { kind: of, metadata } }) => `${of} ${metadata.name}`);
+  const ownSteps = ({ steps }: Plan) => steps.filter((step) => step.do === 'own');
+  /** Steps in their order, such as `own TCPRoute web`. */
+  const words = ({ steps }: Plan) =>
+    steps.map((step) =>
+      step.do === 'barrier' ? step.do : `${step.do} ${step.object.kind} ${step.object.metadata.name}`,
+    );
+  const opening = (name: string) => [`own ListenerSet ${name}`, `own TCPRoute ${name}`];
 
   /** The children of `cr`, whose route has these backends. */
   const leadingTo = (...backendRefs: object[]) =>
@@ -29,19 +35,15 @@ describe('a Gateway', () => {
     );
 
   test('waits for the upstream, and keeps what is open when it is lost', () => {
-    for (const { apply, delete: deletes } of [plan(cr), plan(cr, ...made())])
-      expect([apply, deletes]).toEqual([[], []]);
+    for (const { steps } of [plan(cr), plan(cr, ...made())]) expect(steps).toEqual([]);
   });
 
   describe('leaves a listener open, and no route to another Service, when the upstream is edited to', () => {
     test('a Service that isn’t seen yet: the route moves', () => {
-      const { apply, delete: deletes } = plan(
-        streamIngress({ upstream: { service: 'missing' } }),
-        ...upstream,
-        ...made(),
-      );
-      expect([names(apply), names(deletes)]).toEqual([['ListenerSet web', 'TCPRoute web'], []]);
-      expect(JSON.stringify(apply[1]?.object.spec)).toContain('{"name":"missing","port":5432}');
+      const edited = streamIngress({ upstream: { service: 'missing' } });
+      const moved = plan(edited, ...upstream, ...made());
+      expect(words(moved)).toEqual(opening('web'));
+      expect(JSON.stringify(ownSteps(moved)[1]?.object.spec)).toContain('{"name":"missing","port":5432}');
     });
 
     test.each<[string, Given]>([
@@ -51,8 +53,7 @@ describe('a Gateway', () => {
       ],
       ['a port that can’t be rendered', { is_service: false, upstream: { service: 'other', port: 'sql' } }],
     ])('%s: the route goes', (_, given) => {
-      const { apply, delete: deletes } = plan(streamIngress(given), ...upstream, ...made());
-      expect([names(apply), names(deletes)]).toEqual([[], ['TCPRoute web']]);
+      expect(words(plan(streamIngress(given), ...upstream, ...made()))).toEqual(['prune TCPRoute web']);
     });
 
     test('a Service of that name in another namespace, and of another in that', () => {
@@ -60,7 +61,7 @@ describe('a Gateway', () => {
         { name: 'db', namespace: 'infra' },
         { name: 'other', namespace: 'shop' },
       ])
-        expect(names(plan(cr, ...leadingTo(ref)).apply), JSON.stringify(ref)).toHaveLength(2);
+        expect(ownSteps(plan(cr, ...leadingTo(ref))), JSON.stringify(ref)).toHaveLength(2);
     });
   });
 
@@ -95,7 +96,7 @@ describe('a Gateway', () => {
   test('a port that can’t be rendered is reported, and the others are made', () => {
     const named = streamIngress({ is_service: false, upstream: { port: 'sql' } });
     const result = plan(named, streamIngress({ name: 'b', listen: 9001 }), ...upstream);
-    expect(names(result.apply)).toEqual(['ListenerSet b', 'TCPRoute b']);
+    expect(words(result)).toEqual(opening('b'));
     expect(conditions(result).web).toMatchObject({
       Programmed: 'False PortNotFound',
       Stalled: 'True PortNotFound',
@@ -112,20 +113,17 @@ describe('a Gateway', () => {
     test('of which those that are open stay open, also while their upstream is lost', () => {
       const younger = made({ name: 'b', listen: 9001, minute: 1 });
       const result = limitedPlan(cr, second, ...upstream, ...younger);
-      expect([names(result.apply), result.delete]).toEqual([['ListenerSet b', 'TCPRoute b'], []]);
+      expect(words(result)).toEqual(opening('b'));
       const elsewhere = streamIngress({ is_service: false, upstream: { service: 'elsewhere' } });
       const lost = limitedPlan(elsewhere, second, ...younger);
-      expect([lost.apply, lost.delete]).toEqual([[], []]);
+      expect(lost.steps).toEqual([]);
       expect(conditions(lost).web).toMatchObject({ Programmed: 'False TooManyListeners' });
     });
 
     test('and a route alone, which its user may have written, is no open port', () => {
       const [, route] = made({ name: 'b', listen: 9001, minute: 1 });
       const result = limitedPlan(cr, second, ...upstream, ...made(), route!);
-      expect([names(result.apply), names(result.delete)]).toEqual([
-        ['ListenerSet web', 'TCPRoute web'],
-        ['TCPRoute b'],
-      ]);
+      expect(words(result)).toEqual(['prune TCPRoute b', ...opening('web')]);
     });
 
     test('and what its user has written beyond the bound of a namespace takes no room of others', () => {
@@ -139,8 +137,8 @@ describe('a Gateway', () => {
         is_service: false,
       });
       const open = [...made(), ...made({ name: 'b', listen: 9001, minute: 1 })];
-      const { apply } = reconcile(statuses, [cr, second, other, ...upstream, ...open], 'edge');
-      expect(names(apply)).toContain('ListenerSet c');
+      const result = reconcile(statuses, [cr, second, other, ...upstream, ...open], 'edge');
+      expect(words(result)).toContain('own ListenerSet c');
     });
 
     test.each<[string, Given]>([
@@ -149,7 +147,7 @@ describe('a Gateway', () => {
       ['can’t be rendered', { is_service: false, upstream: { port: 'sql' } }],
     ])('and one that %s takes the place of none', (_, given) => {
       const result = limitedPlan(streamIngress(given), second, ...upstream);
-      expect(names(result.apply)).toEqual(['ListenerSet b', 'TCPRoute b']);
+      expect(words(result)).toEqual(opening('b'));
       expect(conditions(result).b).toMatchObject({ Programmed: 'Unknown Pending' });
       expect(conditions(result).web!.Programmed).not.toContain('TooManyListeners');
     });

@@ -1,5 +1,8 @@
 import type { ChangeSet } from '../../../src/contract/change.js';
-import type { Controller, Plan, Reader, Watch } from '../../../src/contract/controller.js';
+import type { Controller, Reader, Watch } from '../../../src/contract/controller.js';
+import type { Plan } from '../../../src/contract/plan.js';
+import { OperatorError } from '../../../src/contract/error.js';
+import type { ShareStep } from '../../../src/engine/steps/share.js';
 import { controllerOf, objectKey, type AnyObject } from '../../../src/contract/object.js';
 import { keepStatus } from '../../../src/values/projections.js';
 import { groupKind } from '../../../src/contract/resource.js';
@@ -56,7 +59,6 @@ export function readerOf({ watches }: Controller, objects: readonly object[]): R
     mappedTo: (type, key) =>
       all(type).flatMap(({ object, watch }) => (watch.mapsTo(object).includes(key) ? object : [])),
     find: () => ({}),
-    clockSkewMilliseconds: undefined,
   };
 }
 
@@ -67,17 +69,25 @@ export function reconcile(controller: Controller, objects: readonly object[], ke
 /** The conditions of every custom resource, by its name: `Ready: False PortConflict` and the like. */
 export function conditions(plan: Plan, changes: ChangeSet = []): Record<string, Record<string, string>> {
   return Object.fromEntries(
-    plan.status.map(({ target, status }) => {
-      const { conditions: found = [] } = status(changes) as StreamIngressStatus;
+    plan.conclude(changes).status.map(({ target, status }) => {
+      if (status instanceof OperatorError) throw status;
+      const { conditions: found = [] } = status as StreamIngressStatus;
       const words = found.map(({ type, status: held, reason }) => [type, `${held} ${reason}`]);
       return [target.metadata.name, Object.fromEntries(words) as Record<string, string>];
     }),
   );
 }
 
+/** Steps of a plan that does nothing but share. */
+export function sharing({ steps }: Plan): readonly ShareStep[] {
+  const isOther = steps.some((step) => step.do !== 'engine/share');
+  if (isOther) throw new Error(`there are other steps: ${steps.map((step) => step.do).join(', ')}`);
+  return steps as readonly ShareStep[];
+}
+
 /** What is applied, in a line for each object. */
 export function applied(plan: Plan): string[] {
-  return plan.apply.map(({ object: { kind: of, metadata, data, spec } }) => {
+  return sharing(plan).map(({ object: { kind: of, metadata, data, spec } }) => {
     const { ports } = (spec ?? {}) as { ports?: { port: number; protocol: string }[] };
     const parts = ports ? ports.map(({ port, protocol }) => `${port}/${protocol}`) : Object.keys(data ?? {});
     return `${of} ${metadata.name}: ${parts.join(' ')}`;

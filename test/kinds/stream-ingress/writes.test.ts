@@ -75,8 +75,8 @@ test('property: whatever is refused, what can be closed is closed, and nothing i
       );
       let [entries, open] = [present, present];
       const changes: Change[] = [];
-      for (const [index, { object, shared }] of steps.entries()) {
-        const intent = shared?.revise ? shared.revise(changes) : object;
+      for (const [index, { object, revise }] of steps.entries()) {
+        const intent = revise ? revise(changes) : object;
         const failed = refused[index] === true;
         changes.push({ ref: refOf(object), ...(failed ? FAILED : { action: 'configured' }) });
         if (failed || !intent) continue;

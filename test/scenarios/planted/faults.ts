@@ -1,7 +1,10 @@
 import { ApiObject } from 'cdk8s';
 import type { Construct } from 'constructs';
 import { defineKind } from '../../../src/author/define-kind.js';
-import type { ApplyStep, Controller, Plan, Reader } from '../../../src/contract/controller.js';
+import type { Controller, Reader } from '../../../src/contract/controller.js';
+import type { OwnStep, Plan, Step } from '../../../src/contract/plan.js';
+import { share } from '../../../src/engine/steps/share.js';
+import type { ShareStep } from '../../../src/engine/steps/share.js';
 import type { CustomResourceProps, Kind } from '../../../src/contract/kind.js';
 import { ADOPT_BY_ANNOTATION, DRIFT_ANNOTATION, PAUSED_ANNOTATION } from '../../../src/contract/names.js';
 import { objectKey } from '../../../src/contract/object.js';
@@ -112,17 +115,18 @@ export const refused = defineKind({
 export const unkeyed = defineKind({ ...soundProps, crd: plantedCrd({ keyed: false }) });
 
 /** Somebody else's plan, with other steps. */
-function withSteps(change: (step: ApplyStep, key: string, reader: Reader) => ApplyStep): Kind {
+function withSteps(change: (step: OwnStep, key: string, reader: Reader) => Step): Kind {
   return {
     ...sound,
     controllers: (context) =>
       sound.controllers(context).map((controller): Controller => {
         const { name, kind, watches } = controller;
         return {
-          ...{ name, kind, watches },
+          ...{ name, kind, watches, handlers: [share] },
           reconcile: (key, reader, now) => {
             const plan = controller.reconcile(key, reader, now);
-            return { ...plan, apply: plan.apply.map((step) => change(step, key, reader)) };
+            const steps = plan.steps.map((step) => (step.do === 'own' ? change(step, key, reader) : step));
+            return { ...plan, steps };
           },
         };
       }),
@@ -130,9 +134,11 @@ function withSteps(change: (step: ApplyStep, key: string, reader: Reader) => App
 }
 
 /** One of its children belongs to nobody, and stays. */
-export const orphaning = withSteps(({ owner, ...step }) =>
-  step.object.metadata.name.endsWith('-parts') ? step : { ...step, ...(owner && { owner }) },
-);
+export const orphaning = withSteps((step) => {
+  const { object, fieldManager } = step;
+  const shared: ShareStep = { do: 'engine/share', object, fieldManager };
+  return object.metadata.name.endsWith('-parts') ? shared : step;
+});
 
 /** What a child says depends on whether another was seen before it. */
 export const ordered = ((): Kind => {
@@ -159,9 +165,9 @@ function withFault(kind: Kind, fault: FaultyReconcile): Kind {
     ...kind,
     controllers: (context) =>
       kind.controllers(context).map((controller): Controller => {
-        const { name, kind: of, watches, lookups } = controller;
+        const { name, kind: of, watches, lookups, handlers } = controller;
         return {
-          ...{ name, kind: of, watches, ...(lookups && { lookups }) },
+          ...{ name, kind: of, watches, ...(lookups && { lookups }), ...(handlers && { handlers }) },
           reconcile: (key, reader, now) => fault((seen) => controller.reconcile(key, seen, now), reader),
         };
       }),
@@ -172,7 +178,10 @@ function withFault(kind: Kind, fault: FaultyReconcile): Kind {
 export const hasty = (kind: Kind): Kind =>
   withFault(kind, (plan, reader) => {
     const made = plan(reader);
-    return { ...made, apply: made.apply.map(({ waitsFor: _, ...step }) => step) };
+    return {
+      ...made,
+      steps: made.steps.map((step) => (step.do === 'own' ? { ...step, waitsFor: [] } : step)),
+    };
   });
 
 /** What the children say isn't seen. */
@@ -191,9 +200,9 @@ export const halfRotated = (kind: Kind): Kind =>
       reader.get(object, objectKey(object.metadata.namespace, object.metadata.name)) !== undefined;
     return {
       ...made,
-      apply: made.apply.map((step) =>
-        step.generate && isThere(step.object)
-          ? { ...step, generate: Object.fromEntries(Object.entries(step.generate).slice(0, 1)) }
+      steps: made.steps.map((step) =>
+        step.do === 'generate' && isThere(step.object)
+          ? { ...step, values: Object.fromEntries(Object.entries(step.values).slice(0, 1)) }
           : step,
       ),
     };

@@ -1,4 +1,7 @@
+import type { Wait } from '../contract/change.js';
 import { REASON, type Condition, type Phase, type Readiness } from '../contract/conditions.js';
+import { recordOf } from '../contract/names.js';
+import { contentHash } from './json.js';
 import { describeRef, isMap, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind, isBuiltIn } from '../contract/resource.js';
@@ -165,7 +168,7 @@ interface PodCounts {
   readonly wanted: number;
   /** Number of pods, old ones included. */
   readonly made: number;
-  /** How many have to be of the present template. */
+  /** Number of have to be of the present template. */
   readonly newest: number;
   readonly updated: number;
   readonly available: number;
@@ -201,4 +204,34 @@ function missingPods(type: string, counts: PodCounts): string | undefined {
 
 function availableText({ available, wanted }: PodCounts): string {
   return `: ${available} of ${wanted} pods are available`;
+}
+
+/** Returns the readiness of a rendered object; undefined where it isn't live as it is rendered, or doesn't stay. */
+export type ReadinessOf = (rendered: AnyObject) => Readiness | undefined;
+
+/** Returns the readiness of a rendered object, by the object that is live; undefined where that isn't as rendered, or doesn't stay. */
+export function presentReadiness(rendered: AnyObject, live: AnyObject): Readiness | undefined {
+  const stays = live.metadata.deletionTimestamp === undefined;
+  const isPresent = recordOf(live)?.hash === contentHash(rendered);
+  return stays && isPresent ? dependencyReadiness(live) : undefined;
+}
+
+/**
+ * Returns what a rendered object waits for: the first of its dependencies that isn't ready in its present rendering. One that
+ * has been applied in its present rendering waits for nothing, so that its drift is corrected whatever becomes of the others.
+ */
+export function waitOf(
+  object: AnyObject,
+  dependencies: Iterable<AnyObject>,
+  readinessOf: ReadinessOf,
+): Wait | undefined {
+  if (readinessOf(object)) return undefined;
+  for (const dependency of dependencies) {
+    const readiness = readinessOf(dependency);
+    if (readiness?.phase === 'ready') continue;
+    const ref = refOf(dependency);
+    const message = `${describeRef(ref)} has yet to be applied`;
+    return { ref, readiness: readiness ?? { phase: 'progressing', reason: 'NotApplied', message } };
+  }
+  return undefined;
 }

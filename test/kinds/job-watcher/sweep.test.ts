@@ -1,42 +1,45 @@
 import { describe, expect, it } from 'vitest';
-import type { ChangeSet } from '../../src/contract/change.js';
-import type { Plan } from '../../src/contract/controller.js';
-import type { AnyObject } from '../../src/contract/object.js';
-import type { SweepStep } from '../../src/contract/sweep.js';
-import { Api } from '../../src/client/api.js';
-import { carryOut } from '../../src/engine/plan/carry-out.js';
-import { newBench, plan } from './support/bench.js';
-import type { Bench } from './support/bench.js';
-import { CONFIG_MAP, configMap, failure, widget } from './support/builders.js';
-import { FakeApiServer } from './support/fake-api-server.js';
-import { startedRunner } from './support/started-runner.js';
-import type { StartedRunner } from './support/started-runner.js';
-import { settled } from './support/virtual-clock.js';
+import type { Change, ChangeSet } from '../../../src/contract/change.js';
+import type { AnyObject } from '../../../src/contract/object.js';
+import { Api } from '../../../src/client/api.js';
+import { handlersOf, interpret } from '../../../src/engine/plan/interpret.js';
+import { Sweeper } from '../../../src/kinds/job-watcher/sweep.js';
+import type { SweepStep } from '../../../src/kinds/job-watcher/sweep.js';
+import { newBench, plan } from '../../engine/support/bench.js';
+import type { Bench } from '../../engine/support/bench.js';
+import { CONFIG_MAP, configMap, failure, widget } from '../../engine/support/builders.js';
+import { FakeApiServer } from '../../engine/support/fake-api-server.js';
+import { startedRunner } from '../../engine/support/started-runner.js';
+import type { StartedRunner } from '../../engine/support/started-runner.js';
+import { settled } from '../../engine/support/virtual-clock.js';
 
-const NEVER = new AbortController().signal;
 const NO_RIGHT = 'configmaps "a" is forbidden: User "u" cannot delete resource "configmaps" in API group ""';
+const ANNOUNCE = { type: 'Normal', reason: 'Expired', action: 'Delete', note: 'over' } as const;
 
 interface Swept extends Bench {
   readonly seen: AnyObject[];
-  readonly sweep: (step?: Partial<SweepStep>, deletesPerSecond?: number) => Promise<ChangeSet>;
+  readonly sweeper: Sweeper;
+  readonly sweep: () => Promise<ChangeSet>;
 }
 
-const sweepOf = (
-  objects: readonly (AnyObject | undefined)[],
-  deletesPerSecond = 1_000,
-  step: Partial<SweepStep> = {},
-): Partial<Plan> => ({
-  sweep: { deletesPerSecond, steps: objects.flatMap((object) => (object ? [{ object, ...step }] : [])) },
-});
+const stepsOf = (objects: readonly (AnyObject | undefined)[], plannedFor = 0): SweepStep[] =>
+  objects.flatMap((object) => {
+    const step = { propagation: 'Background', announce: ANNOUNCE, audit: {}, plannedFor } as const;
+    return object ? [{ do: 'job-watcher/sweep', object, ...step }] : [];
+  });
 
 function setup(...names: string[]): Swept {
   const bench = newBench(new FakeApiServer());
-  const { server, reader, tools } = bench;
+  const { server, reader, hand, clock } = bench;
   const seen = names.map((name) => server.put(CONFIG_MAP, configMap(name, '1')));
   for (const object of seen) reader.store(CONFIG_MAP).observed(object);
-  const sweep: Swept['sweep'] = async (step, rate) =>
-    (await carryOut(plan(sweepOf(seen, rate, step)), reader, tools, NEVER)).changes;
-  return { ...bench, seen, sweep };
+  const sweeper = new Sweeper(1_000);
+  const handlers = handlersOf([sweeper]);
+  const sweep = async (): Promise<readonly Change[]> => {
+    const steps = stepsOf(seen, clock.now());
+    return (await interpret(plan({ steps }), hand, handlers)).changes;
+  };
+  return { ...bench, seen, sweeper, sweep };
 }
 
 const deletes = ({ server }: { server: FakeApiServer }): string[] =>
@@ -118,8 +121,6 @@ describe('What we may not delete', () => {
 });
 
 describe('A deletion', () => {
-  const announce = { type: 'Normal', reason: 'Expired', action: 'Delete', note: 'over' } as const;
-
   it('is announced before, of the object itself', async () => {
     const { sweep, server } = setup('a');
     let toldBefore = false;
@@ -129,7 +130,7 @@ describe('A deletion', () => {
       toldBefore = server.requests.some(({ path }) => path.endsWith('/events'));
       return undefined;
     };
-    await sweep({ announce });
+    await sweep();
     expect(toldBefore).toBe(true);
     const told = server.requests.find(({ path }) => path.endsWith('/events'))?.body;
     expect(told).toMatchObject({
@@ -139,15 +140,16 @@ describe('A deletion', () => {
   });
 
   it('is remembered by name for 24 hours', async () => {
-    const { sweep, reader, clock } = setup('a', 'b');
-    const at = new Date(clock.now());
+    const { sweep, sweeper, clock } = setup('a', 'b');
+    const at = clock.now();
     await sweep();
-    expect(reader.deletions(CONFIG_MAP, 'shop/a')).toEqual([{ uid: 'uid-a', at }]);
-    expect(reader.deletions(CONFIG_MAP, 'shop/c')).toEqual([]);
+    const remembered = (key: string) => sweeper.deletions.of(key, clock.now());
+    expect(remembered('shop/a')).toMatchObject([{ uid: 'uid-a', at }]);
+    expect(remembered('shop/c')).toEqual([]);
     clock.jump(24 * 3_600_000 - 1);
-    expect(reader.deletions(CONFIG_MAP, 'shop/a')).toHaveLength(1);
+    expect(remembered('shop/a')).toHaveLength(1);
     clock.jump(1);
-    expect(reader.deletions(CONFIG_MAP, 'shop/a')).toEqual([]);
+    expect(remembered('shop/a')).toEqual([]);
   });
 });
 
@@ -155,17 +157,17 @@ describe('Deletions that are paced', () => {
   const NAMES = Array.from({ length: 400 }, (_, n) => `n${n}`);
 
   /** Deletes what is left of the objects, ten a second. */
-  function pacedRunner(more: Partial<Plan> = {}, rate = 10): StartedRunner {
+  function pacedRunner(conclude?: (changes: ChangeSet) => void): StartedRunner {
+    const handlers = [new Sweeper(10)];
     const runner: StartedRunner = startedRunner(
-      () =>
-        plan({
-          ...sweepOf(
-            NAMES.map((name) => runner.reader.get(CONFIG_MAP, `shop/${name}`)),
-            rate,
-          ),
-          ...more,
-        }),
-      1,
+      () => ({
+        steps: stepsOf(NAMES.map((name) => runner.reader.get(CONFIG_MAP, `shop/${name}`))),
+        conclude: (changes) => {
+          conclude?.(changes);
+          return { status: [], events: [] };
+        },
+      }),
+      ...([1, undefined, {}, { handlers }] as const),
     );
     for (const name of NAMES)
       runner.reader.store(CONFIG_MAP).observed(runner.server.put(CONFIG_MAP, configMap(name, '1')));
@@ -184,7 +186,7 @@ describe('Deletions that are paced', () => {
 
   it('end after 30 s; the status is written, and the key goes on at once', async () => {
     const outcomes: ChangeSet[] = [];
-    const runner = pacedRunner({ samples: (changes) => (outcomes.push(changes), []) });
+    const runner = pacedRunner((changes) => outcomes.push(changes));
     await runner.deliver(widget('web'));
     await runner.clock.advance(30_000);
     expect(runner.reconciled).toEqual(['shop/web', 'shop/web']);
@@ -207,9 +209,11 @@ describe('Deletions that are paced', () => {
 });
 
 it('A key whose object has changed is taken again at once, and after five times in a row with a pause', async () => {
-  const runner = startedRunner(() => {
-    return plan(sweepOf([runner.reader.get(CONFIG_MAP, 'shop/a')]));
-  });
+  const handlers = [new Sweeper(1_000)];
+  const runner: StartedRunner = startedRunner(
+    () => plan({ steps: stepsOf([runner.reader.get(CONFIG_MAP, 'shop/a')]) }),
+    ...([2, undefined, {}, { handlers }] as const),
+  );
   runner.reader.store(CONFIG_MAP).observed(runner.server.put(CONFIG_MAP, configMap('a', '1')));
   let writes = 0;
   runner.server.intercept = ({ method }) => {

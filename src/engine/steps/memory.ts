@@ -1,73 +1,91 @@
-import { contentHash } from '../../values/json.js';
-import { describeRef, keyOf, objectId, refOf } from '../../contract/object.js';
-import type { Drift } from '../../contract/change.js';
-import type { ApplyStep } from '../../contract/controller.js';
+import type { Drift, FieldConflict } from '../../contract/change.js';
 import { OperatorError } from '../../contract/error.js';
-import { APPLIED_HASH_ANNOTATION, recordText, SHARED_HASH_PREFIX } from '../../contract/names.js';
+import { controllerOf, describeRef, objectId, refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import { mostPause } from '../../client/api-error.js';
 import type { Clock } from '../../client/clock.js';
-import type { Store, StoreReader } from '../watch/cache.js';
-import { isSamePaths } from './managed-fields.js';
 import { CONTESTED, REFUSAL_MILLISECONDS, RELEASE_MILLISECONDS } from '../../client/retry.js';
+import { isSamePaths } from './managed-fields.js';
 
-/** Step, and what it needs over and over. */
-export interface Task {
-  readonly step: ApplyStep;
-  readonly reader: StoreReader;
-  readonly store: Store;
-  readonly key: string;
-  readonly objectId: string;
-  /** Body that is sent. */
-  readonly intent: AnyObject;
+/** The garbage collector may need as long as this to come to the next child. */
+const VANISHED_MILLISECONDS = 600_000;
+
+/** Object that has gone while its owner, as far as is known, has not. */
+export interface Vanished {
+  /** UID of the owner. */
+  readonly uid: string;
+  readonly at: number;
+}
+
+/** Owners, as a list has shown them. */
+interface OwnerList {
+  readonly at: number;
+  /** Generations by UID. */
+  readonly generations: Promise<ReadonlyMap<string, number>>;
+}
+
+/** Apply that has yet to be given back, since it took over what others had created. */
+interface TakenOver {
+  readonly object: AnyObject;
+  readonly fieldManager: string;
+  /** UID of what was taken over. */
+  readonly uid: string | undefined;
+}
+
+/**
+ * Memory of the steps: what saves a request, or tells what has happened since, and can't be seen in the cluster. A process that has
+ * just started has none, and does without it.
+ */
+export class Memory {
+  readonly refusals: Refusals;
+  readonly fights: Fights;
+  /** Drift that is left, and what was owned then, by object and field manager. */
+  readonly left = new Map<string, { readonly seen: LastApply; readonly drift: Drift }>();
+  /** Fields that a shared intent was applied without, by object and field manager. */
+  readonly reductions = new Map<string, Reduction>();
+  /**
+   * Objects that have gone while their owner, as far as is known, has not; the latest at the end. Either such an object was
+   * deleted by itself, and has to be recreated; or its owner is gone too, the watch has missed it, and the garbage collector
+   * is at work: recreating it would keep both at it forever.
+   */
+  readonly vanished = new Map<string, Vanished>();
+  /** Lists by kind and namespace of owners. */
+  readonly ownerLists = new Map<string, OwnerList>();
+  /** Applies that have yet to be given back, by object. */
+  readonly takenOver = new Map<string, TakenOver>();
+
+  constructor(
+    private readonly clock: Clock,
+    readonly lastApplies = new LastApplies(),
+  ) {
+    this.refusals = new Refusals(clock);
+    this.fights = new Fights(clock);
+  }
+
+  /** Notes that an object is gone. */
+  gone(object: AnyObject): void {
+    const id = objectId(object);
+    this.lastApplies.forget(id);
+    for (const known of [this.reductions, this.left])
+      for (const key of known.keys()) if (key.endsWith(` ${id}`)) known.delete(key);
+    if (this.takenOver.get(id)?.uid === object.metadata.uid) this.takenOver.delete(id);
+    const uid = controllerOf(object)?.uid;
+    if (uid === undefined) return;
+    const at = this.clock.monotonic();
+    for (const [other, before] of this.vanished) {
+      if (at - before.at < VANISHED_MILLISECONDS) break;
+      this.vanished.delete(other);
+    }
+    setLatest(this.vanished, id, { uid, at });
+    if (this.vanished.size === 1) this.ownerLists.clear();
+  }
+}
+
+/** Fields that a shared intent was applied without. */
+export interface Reduction {
   readonly hash: string;
-  /** The annotation that carries the hash. */
-  readonly hashName: string;
-}
-
-export function taskOf(step: ApplyStep, reader: StoreReader): Task {
-  const { object, owner, fieldManager } = step;
-  const hash = contentHash(object);
-  const hashName = owner ? APPLIED_HASH_ANNOTATION : SHARED_HASH_PREFIX + fieldManager;
-  const { metadata } = object;
-  const bookkeeping = {
-    annotations: {
-      ...metadata.annotations,
-      [hashName]: recordText({ hash, ...(owner && { owner: owner.uid }) }),
-    },
-    ...(owner && { ownerReferences: [...(metadata.ownerReferences ?? []), owner] }),
-  };
-  return {
-    ...{ step, reader, hash, hashName },
-    store: reader.store(object),
-    key: keyOf(object),
-    objectId: objectId(object),
-    intent:
-      !owner && saysNothing(object)
-        ? withoutContent(object)
-        : { ...object, metadata: { ...metadata, ...bookkeeping } },
-  };
-}
-
-/** Returns an intent that names nothing but the object: then all that was applied is given up. */
-export function withoutContent({ apiVersion, kind, metadata: { namespace, name } }: AnyObject): AnyObject {
-  return { apiVersion, kind, metadata: { name, ...(namespace && { namespace }) } };
-}
-
-/** Adds the UID: with it in the body, an apply fails where it would otherwise bring a deleted object back. */
-export function withUid(intent: AnyObject, uid: string | undefined): AnyObject {
-  return uid === undefined ? intent : { ...intent, metadata: { ...intent.metadata, uid } };
-}
-
-/** Reports whether an intent names nothing but the object. */
-export function saysNothing({ apiVersion, kind, metadata, ...content }: AnyObject): boolean {
-  const { namespace, name, ...rest } = metadata;
-  return isEmpty(content) && isEmpty(rest);
-}
-
-function isEmpty(value: unknown): boolean {
-  if (value === undefined) return true;
-  return typeof value === 'object' && value !== null && Object.values(value).every(isEmpty);
+  readonly resourceVersion: string | undefined;
+  readonly conflicts: readonly FieldConflict[];
 }
 
 /** Puts a value at the end of a map, and drops its first one where there are more than a limit. */

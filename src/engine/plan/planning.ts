@@ -1,35 +1,19 @@
-import type { Change, ChangeSet } from '../../contract/change.js';
-import type {
-  Controller,
-  DriftMode,
-  Explanation,
-  Found,
-  Lookup,
-  Plan,
-  Query,
-  TypeRef,
-  Watch,
-} from '../../contract/controller.js';
+import type { Controller, Found, Lookup, Query, Reader, TypeRef, Watch } from '../../contract/controller.js';
 import { OperatorError } from '../../contract/error.js';
-import { byName, keyOf, objectId, refOf, splitKey } from '../../contract/object.js';
-import type { AnyObject, ObjectRef } from '../../contract/object.js';
+import { byName, keyOf, objectId, splitKey } from '../../contract/object.js';
+import type { AnyObject } from '../../contract/object.js';
+import type { Explanation, Plan } from '../../contract/plan.js';
 import { groupKind } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
-import type { Deletion, SweepReader } from '../../contract/sweep.js';
-import { Metrics } from '../../telemetry/metrics.js';
 import { ApiError } from '../../client/api-error.js';
 import { Api } from '../../client/api.js';
 import type { Scope } from '../../client/api.js';
-import { LastApplies } from '../steps/apply-state.js';
-import { Applier } from '../steps/apply.js';
+import { ServerTime, systemClock } from '../../client/clock.js';
+import type { Transport } from '../../client/transport.js';
 import { scopesOf, StoreReader, Stores } from '../watch/cache.js';
 import type { Entry } from '../watch/cache.js';
-import { applySteps } from '../plan/carry-out.js';
-import { ServerTime, systemClock } from '../../client/clock.js';
-import { deleteObject, holdsDeletionsBack } from '../steps/delete.js';
 import { doubtOf } from '../watch/installed.js';
 import { scopeOf } from '../watch/lookups.js';
-import type { Transport } from '../../client/transport.js';
 import { listPages } from '../watch/watch.js';
 
 export interface PlanningProps {
@@ -45,10 +29,11 @@ export interface PlanningProps {
    * @default - whole lists
    */
   readonly ownedSelector?: string;
-  /** See `ApplierProps.drift`. */
-  readonly drift?: DriftMode;
-  /** See `ApplierProps.placeholders`. @default false */
-  readonly placeholders?: boolean;
+}
+
+/** Returns what a plan means before anything is done; asking for it shows what its conclusion reads, too. */
+function explained(plan: Plan): readonly Explanation[] {
+  return plan.conclude([]).explanations ?? [];
 }
 
 /** A plan, and what it means in words. */
@@ -68,32 +53,19 @@ export class Planning {
   readonly api: Api;
   readonly reader: StoreReader;
   readonly contents: Contents;
-  readonly applier: Applier;
   private readonly controller: Controller;
   private readonly time = new ServerTime(systemClock);
 
-  constructor({
-    controller,
-    transport,
-    given = [],
-    namespaces,
-    ownedSelector,
-    drift,
-    placeholders = false,
-  }: PlanningProps) {
+  constructor({ controller, transport, given = [], namespaces, ownedSelector }: PlanningProps) {
     this.controller = controller;
-    const { time } = this;
-    this.api = new Api(transport, time);
-    const { api } = this;
+    this.api = new Api(transport, this.time);
     const stores = new Stores({ perNamespace: false, freeze: false });
-    this.reader = StoreReader.open(controller.watches, stores, { controller: controller.name, time });
+    this.reader = StoreReader.open(controller.watches, stores, controller.name);
     this.contents = new Contents({
-      ...{ api, watches: controller.watches, reader: this.reader, given },
+      ...{ api: this.api, watches: controller.watches, reader: this.reader, given },
       ...(namespaces && { namespaces }),
       ...(ownedSelector !== undefined && { ownedSelector }),
     });
-    const state = { clock: systemClock, lastApplies: new LastApplies(), metrics: new Metrics() };
-    this.applier = new Applier({ api, ...state, placeholders, ...(drift && { drift }) });
   }
 
   /** Keys that custom resources map to. */
@@ -115,7 +87,7 @@ export class Planning {
       let thrown: unknown;
       try {
         const plan = this.controller.reconcile(key, reader, this.time.corrected(now.getTime()));
-        made = { plan, explained: plan.explain?.() ?? [] };
+        made = { plan, explained: explained(plan) };
       } catch (error) {
         thrown = error;
       }
@@ -128,13 +100,19 @@ export class Planning {
   }
 
   /** Reads what is to be applied, unless no watch covers it. */
-  async look(objects: readonly AnyObject[]): Promise<void> {
-    for (const object of objects)
-      if (this.reader.isWatched(object)) await this.contents.load({ type: object, key: keyOf(object) });
+  async look(steps: Plan['steps']): Promise<void> {
+    for (const step of steps) {
+      if (step.do === 'barrier' || step.do === 'prune' || !this.reader.isWatched(step.object)) continue;
+      await this.contents.load({ type: step.object, key: keyOf(step.object) });
+    }
   }
 }
 
-const NEVER = new AbortController().signal;
+/** Maximum number of rounds: a plan may ask to be made again after what it did, and some ask for ever. */
+export const MAX_ROUNDS = 5;
+
+/** Signal that never aborts. */
+export const NEVER: AbortSignal = new AbortController().signal;
 
 interface ContentsProps {
   readonly api: Api;
@@ -373,21 +351,17 @@ type WatchedDemand =
  * Shows what is known, and notes what is asked for and isn't known yet. What is answered then is a guess: the plan
  * has to be made again once it is known.
  */
-class DemandingReader implements SweepReader {
+class DemandingReader implements Reader {
   readonly missing: Demand[] = [];
 
   constructor(
-    private readonly known: SweepReader,
+    private readonly known: Reader,
     private readonly contents: Pick<Contents, 'has' | 'answer'>,
   ) {}
 
   find(lookup: Lookup, query: Query): Found {
     this.note({ lookup, query });
     return this.contents.answer(lookup, query);
-  }
-
-  get clockSkewMilliseconds(): number | undefined {
-    return this.known.clockSkewMilliseconds;
   }
 
   get(type: TypeRef, key: string): AnyObject | undefined {
@@ -405,128 +379,7 @@ class DemandingReader implements SweepReader {
     return this.known.mappedTo(type, key);
   }
 
-  deletions(type: TypeRef, key: string): readonly Deletion[] {
-    return this.known.deletions(type, key);
-  }
-
   private note(demand: Demand): void {
     if (!this.contents.has(demand)) this.missing.push(demand);
   }
-}
-
-/** Maximum number of rounds: a plan may ask to be made again after what it did, and some ask for ever. */
-export const MAX_ROUNDS = 5;
-
-export interface OnceProps {
-  readonly controller: Controller;
-  readonly transport: Transport;
-  /** Delete what isn't rendered any more. */
-  readonly prune: boolean;
-  readonly now: () => Date;
-  /**
-   * Waits before what failed and may pass by itself is tried again, for the n-th time.
-   * @returns false once waiting longer is pointless
-   */
-  readonly pause: (tries: number) => Promise<boolean>;
-  /** Goes on, with pauses, while something waits for what may still become ready. @default false */
-  readonly waits?: boolean;
-}
-
-export interface OnceOutcome {
-  readonly changes: ChangeSet;
-  /** Objects that would be deleted, and aren't, since that wasn't asked for. */
-  readonly kept: readonly ObjectRef[];
-  /** Reason why nothing could be planned; of several keys, for the first. */
-  readonly error?: OperatorError;
-}
-
-/**
- * Carries the plan for one custom resource out, once, as the controller would: its applies and deletes, and neither
- * status nor events, which nothing would keep true.
- *
- * **Guarantees.** Ownership, conflicts and hand-overs are judged by the code that `run` judges them by. What fails, and
- * may pass by itself, is planned and tried again for as long as `pause` allows.
- *
- * @throws ApiError where something that the plan needs can't be read
- */
-export async function carryOutOnce(cr: AnyObject, props: OnceProps): Promise<OnceOutcome> {
-  const { controller, transport } = props;
-  // As it was written: where it is, the rest is looked for.
-  const planning = new Planning({ controller, transport, given: [cr] });
-  const results = new Map<string, Change>();
-  const kept = new Map<string, ObjectRef>();
-  let error: OperatorError | undefined;
-  for (const key of planning.keysOf([cr])) {
-    const turn = await lastTurn(key, planning, props, results);
-    for (const ref of turn.kept) kept.set(objectId(ref), ref);
-    error ??= turn.error;
-  }
-  return { changes: [...results.values()], kept: [...kept.values()], ...(error && { error }) };
-}
-
-/** The turn after which nothing is left to be tried again; what each of them did is remembered. */
-async function lastTurn(
-  key: string,
-  planning: Planning,
-  props: OnceProps,
-  results: Map<string, Change>,
-): Promise<OnceOutcome> {
-  for (let tries = 1; ; tries++) {
-    const turn = await takeTurn(key, planning, props);
-    for (const change of turn.changes) remember(results, change);
-    const goesOn = mayPass(turn) || (props.waits && turn.error === undefined && isWaiting(turn));
-    if (!goesOn || !(await props.pause(tries))) return turn;
-    planning.contents.forget();
-  }
-}
-
-/** Carries out a plan, and those that it asks for after what it did. */
-async function takeTurn(key: string, planning: Planning, props: OnceProps): Promise<OnceOutcome> {
-  const all: Change[] = [];
-  for (let round = 1; ; round++) {
-    const { plan } = await planning.plan(key, props.now());
-    await planning.look(plan.apply.map(({ object }) => object));
-    const { reader, applier, api } = planning;
-    const applied = await applySteps(plan.apply, reader, applier);
-    const deleted: Change[] = [];
-    if (props.prune && !holdsDeletionsBack(applied, reader))
-      for (const { object } of plan.delete) deleted.push(await deleteObject(api, object, reader));
-    const changes = [...applied, ...deleted];
-    all.push(...changes);
-    const failed = applied.some(({ action }) => action === 'failed');
-    if (round < MAX_ROUNDS && !failed && plan.again?.(changes)) continue;
-    return {
-      changes: all,
-      kept: props.prune ? [] : plan.delete.map(({ object }) => refOf(object)),
-      ...(plan.error && { error: plan.error }),
-    };
-  }
-}
-
-/** Reports whether all that has failed may end by itself, but for a right that is missing, or a quota that is used up. */
-function mayPass({ changes, error }: OnceOutcome): boolean {
-  const errors = [...(error ? [error] : []), ...changes.flatMap((change) => change.error ?? [])];
-  return errors.length > 0 && errors.every(passes);
-}
-
-function isWaiting({ changes }: OnceOutcome): boolean {
-  const waits = changes.flatMap(({ waitsFor }) => waitsFor ?? []);
-  const failed = changes.some(({ action }) => action === 'failed');
-  return !failed && waits.some(({ readiness }) => readiness.phase !== 'stalled');
-}
-
-function passes({ retry, reason, cause }: OperatorError): boolean {
-  if (retry === 'onChange' || reason === 'QuotaExceeded') return false;
-  return reason !== 'Forbidden' || (cause instanceof ApiError && cause.newToAdmission);
-}
-
-/** Joins the results of several turns: that an object was made counts for more than that it then stood. */
-function remember(results: Map<string, Change>, change: Change): void {
-  const id = objectId(change.ref);
-  const known = results.get(id);
-  const stands = change.action === 'unchanged' || change.action === 'skipped';
-  const wasMade = known?.action === 'created' || known?.action === 'recreated';
-  const saysLess = stands || (wasMade && change.action === 'configured');
-  if (known && known.action !== 'failed' && known.action !== 'skipped' && saysLess) return;
-  results.set(id, change);
 }

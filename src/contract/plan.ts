@@ -1,0 +1,185 @@
+import type { ChangeSet } from './change.js';
+import type { OperatorError } from './error.js';
+import type { GeneratedValues } from './generated.js';
+import type { AnyObject, CustomResource, ObjectRef, OwnerReference } from './object.js';
+
+/**
+ * Work for one key, derived from what is known: steps, and a conclusion from what came of them.
+ *
+ * The steps are carried out one after another. A failed one doesn't keep the next from being tried, but for what a barrier or
+ * a hand-over holds back, and unless the API server is out of reach: then the rest waits for the next try, the status included.
+ */
+export interface Plan {
+  readonly steps: readonly Step[];
+  /** Error that stops the plan for this key; logged, counted and retried like a failed step. The status has to report it too. */
+  readonly error?: OperatorError;
+  /**
+   * Returns what follows from the outcome. Called once, after the last step; the reader then shows what the steps left. A preview
+   * calls it before as well, with no changes, for what it explains.
+   */
+  conclude(changes: ChangeSet): Conclusion;
+}
+
+/** Part of a plan that follows from what came of its steps. */
+export interface Conclusion {
+  /**
+   * Statuses, written several at a time, and only where they differ from what is there; several for one object in this order.
+   * A failed one doesn't keep the others from being written.
+   */
+  readonly status: readonly StatusWrite[];
+  /** Events, sent in this order once the statuses are written. */
+  readonly events: readonly EventStep[];
+  /**
+   * Latest time of the next reconcile, by the clock that gave `now`; `now` takes the key again at once, as where an object that
+   * was created decides on the next step. A plan must not ask for that each time.
+   * @default - only when something changes
+   */
+  readonly next?: Date | 'now';
+  /** Samples of the controller's `metrics`. @default - nothing */
+  readonly samples?: readonly Sample[];
+  /** Error for which a status can't say all that it should; handled like the error of a plan. @default - nothing failed */
+  readonly error?: OperatorError;
+  /** Meaning of the plan for custom resources, which `reconstruct diff` alone reads. @default - its steps say it all */
+  readonly explanations?: readonly Explanation[];
+}
+
+/** Plan of a key for which there is nothing to do. */
+export const NOTHING: Plan = { steps: [], conclude: () => ({ status: [], events: [] }) };
+
+/** Step of a plan. What each does is written at its handler, in `src/engine/steps/`. */
+export type Step = OwnStep | HandOverStep | GenerateStep | PruneStep | Barrier | ForeignStep;
+
+/** Object that belongs to one owner: created, corrected by force, and refused with `OwnershipConflict` where others own it. */
+export interface OwnStep {
+  readonly do: 'own';
+  /** Desired state, whole, without owner reference and hash, which the engine adds. */
+  readonly object: AnyObject;
+  readonly owner: OwnerReference;
+  readonly fieldManager: string;
+  /** @default - the operator's, which corrects unless it is told otherwise */
+  readonly drift?: DriftMode;
+  /**
+   * Deletes and creates the object again where an immutable field has to change. Only for objects that are of no value in
+   * themselves.
+   * @default false - such a change fails with the reason `ImmutableField`
+   */
+  readonly recreate?: boolean;
+  /**
+   * Objects of steps of the same owner that have to be ready before, as those steps give them: until then the object is left as
+   * it is, unless it has been applied in this form. A change of what it waits for has to requeue the key.
+   * @default - it waits for nothing
+   */
+  readonly waitsFor?: readonly AnyObject[];
+}
+
+/**
+ * Fields that pass to another field manager, applied before their present one lets go of them, to an object that is there. A plan
+ * has to leave the step out once that is done. A failed one holds back the other steps of the same object.
+ */
+export interface HandOverStep {
+  readonly do: 'handOver';
+  /** Sent as it is, without hash and owner. */
+  readonly object: AnyObject;
+  readonly fieldManager: string;
+}
+
+/**
+ * Secret, given without data: those of the values that it lacks are made at random, by their keys. What it holds is left as it is,
+ * unless its annotation `reconstruct.kosmos.io/generated` is to change: then all are made.
+ */
+export interface GenerateStep {
+  readonly do: 'generate';
+  readonly object: AnyObject;
+  readonly owner: OwnerReference;
+  readonly fieldManager: string;
+  readonly values: GeneratedValues;
+}
+
+/** Object of ours to be deleted; a conflict fails and is retried at once. */
+export interface PruneStep {
+  readonly do: 'prune';
+  /** Object as known; its UID and resource version become preconditions, so nothing unseen is deleted. */
+  readonly object: AnyObject;
+}
+
+/** Holds back all steps behind it while one before it has failed or waits. */
+export interface Barrier {
+  readonly do: 'barrier';
+}
+
+/** Step with a handler of its own, which its controller brings. */
+export interface ForeignStep {
+  /** Name of the handler, e.g. `job-watcher/sweep`. */
+  readonly do: `${string}/${string}`;
+  /** Object that it concerns; a watch maps it to the key. */
+  readonly object: AnyObject;
+}
+
+/** Carries out foreign steps; its whole type is that of the engine, in `src/engine/plan/hand.ts`. */
+export interface ForeignHandler {
+  readonly do: ForeignStep['do'];
+}
+
+/**
+ * Handling of fields of ours that another writer has changed: they are set back, reported and left, or left. An edit of the
+ * custom resource applies the whole object in every mode, and what is missing is created.
+ */
+export type DriftMode = (typeof DRIFT_MODES)[number];
+
+export const DRIFT_MODES = ['correct', 'warn', 'ignore'] as const;
+
+/** Status to be written, where it differs. */
+export interface StatusWrite {
+  readonly target: CustomResource;
+  readonly fieldManager: string;
+  /** Status, or the error for which there is none: then the write fails with it, and no other. */
+  readonly status: object | OperatorError;
+}
+
+/** Event to be sent. */
+export interface EventStep {
+  readonly regarding: ObjectRef & { readonly uid: string };
+  readonly event: EventProps;
+}
+
+/** Content of an event. @see https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/ */
+export interface EventProps {
+  readonly type: 'Normal' | 'Warning';
+  /** Reason in CamelCase; at most 128 characters. */
+  readonly reason: string;
+  /** Action in CamelCase; at most 128 characters. */
+  readonly action: string;
+  /** For people; cut at 1,024 characters. */
+  readonly note: string;
+}
+
+/** Value of a metric. */
+export interface Sample {
+  /** The name of one of the controller's metrics; one that it doesn't declare is logged as a bug. */
+  readonly metric: string;
+  /** A value for each of the metric's labels. @default - none */
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+/** Meaning of a plan for one custom resource, in words, before it is carried out. */
+export interface Explanation {
+  /** The custom resource. */
+  readonly of: ObjectRef;
+  /** Predicate that follows its name in a sentence: `would delete 3 of 10 Jobs matched`. */
+  readonly summary: string;
+  /** Specifies whether something in the cluster would change that the plan's applies don't show. */
+  readonly differs: boolean;
+  /** Keys of what would go or change: one whose keys differ by a change of another one is shown too. @default - none */
+  readonly touches?: readonly string[];
+  /** @default - none */
+  readonly tables?: readonly Table[];
+}
+
+/** Rows below a title. */
+export interface Table {
+  readonly title: string;
+  readonly columns: readonly string[];
+  /** Rows, each with as many cells as there are columns. */
+  readonly rows: readonly (readonly string[])[];
+}

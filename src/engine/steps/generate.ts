@@ -1,0 +1,158 @@
+import { randomInt } from 'node:crypto';
+import type { Drift } from '../../contract/change.js';
+import { OperatorError } from '../../contract/error.js';
+import { isMadeFor, makeValue, presentKeys, rotationRecord } from '../../values/generated.js';
+import type { GeneratedValues } from '../../contract/generated.js';
+import { ADOPT_BY_ANNOTATION, GENERATED_ANNOTATION } from '../../contract/names.js';
+import { controllerOf, describeRef, isMap, refOf } from '../../contract/object.js';
+import type { AnyObject } from '../../contract/object.js';
+import type { GenerateStep } from '../../contract/plan.js';
+import { ApiError, classify } from '../../client/api-error.js';
+import type { StepHandler } from '../plan/hand.js';
+import type { Entry } from '../watch/cache.js';
+import { changedMeanwhile, checkRefusal, countApply, fightId, remembered, taskOf } from './apply.js';
+import type { StepOutcome, Task } from './apply.js';
+import { refresh } from './delete.js';
+import { checkOwner, collect } from './owner.js';
+import type { OwnedTask } from './owner.js';
+import { checkNotTerminating, checkOwnership, isHandedOver, isOrphan } from './ownership.js';
+
+/**
+ * Makes the values that a Secret lacks, or all of them for a rotation.
+ *
+ * **Guarantees.** A value that was stored is replaced by a rotation alone, once, whatever answer is lost and however late
+ * the cache is: a Secret is created only where there is none, and changed only as it was read for that.
+ */
+export const generate: StepHandler<GenerateStep> = {
+  do: 'generate',
+
+  async carryOut(step, hand) {
+    const { object, owner, values } = step;
+    const task: GenerateTask = { ...taskOf(step, hand), owner, values };
+    return { ref: refOf(object), ...(await makeValues(task)) };
+  },
+};
+
+interface GenerateTask extends OwnedTask {
+  readonly values: GeneratedValues;
+}
+
+async function makeValues(task: GenerateTask): Promise<StepOutcome> {
+  const { object, fieldManager, owner, values, hand, store, key, intent } = task;
+  const { api, reader, memory } = hand;
+  const { fights } = memory;
+  const type = reader.resourceType(intent);
+  let known = store.get(key);
+  known = known && (await collect(task, known));
+  checkRefusal(task, known);
+  fights.checkPause(fightId(task), task.hash);
+  const write = async (send: () => Promise<AnyObject>, outcome: 'created' | 'changed') => {
+    const answer = await store.write(key, reader.writer, async () => ({ object: await send() }));
+    countApply(task, outcome);
+    return answer.object;
+  };
+  const by = { fieldManager };
+  try {
+    if (!known) {
+      const made = Object.keys(values);
+      await checkOwner(task);
+      const whole = { ...intent, data: dataOf(made, task) };
+      await write(async () => api.create(type, whole, by), 'created');
+      return ofStored({ action: 'created', made }, () => {
+        fights.wasCreated(fightId(task), object, task.hash);
+      });
+    }
+  } catch (error) {
+    if (!(error instanceof ApiError) || !error.alreadyExists) throw judged(task, known, error);
+  }
+  const live = await refresh(object, hand);
+  if (!live) throw changedMeanwhile(object);
+  // Generated values aren't applied, so nothing more can be asked of an orphan.
+  if (!isOrphan(live, owner)) checkOwnership(live, owner);
+  checkNotTerminating(live);
+  const body = lacking(live, task);
+  if (!body) return { action: 'unchanged' };
+  // Whether a Secret was restored is judged by the plan, of the version that it has seen.
+  const isSeen = known?.object.metadata.resourceVersion === live.metadata.resourceVersion;
+  if (!body.drift && !isSeen) throw changedMeanwhile(object);
+  try {
+    const data = dataOf(body.names, task);
+    const patch = { ...body.patch, data };
+    const stored = await write(async () => api.mergePatch(type, key, patch, by), 'changed');
+    if (lacking(stored, task)) throw notKept(stored);
+    const { drift, names: made } = body;
+    return ofStored({ action: 'configured', made }, () => {
+      if (drift) fights.corrected(fightId(task), object, drift, task.hash);
+    });
+  } catch (error) {
+    if (!(error instanceof ApiError) || (!error.conflict && !error.objectIsGone))
+      throw judged(task, store.get(key), error);
+    await refresh(object, hand);
+    throw changedMeanwhile(object, error);
+  }
+}
+
+/** Makes values; the same each time for a dry run, which isn't stored. */
+function dataOf(names: readonly string[], { values, hand }: GenerateTask): Readonly<Record<string, string>> {
+  const random = hand.isDry ? () => 0 : (below: number): number => randomInt(below);
+  const encoded = (name: string): string =>
+    Buffer.from(makeValue(values[name] ?? {}, random)).toString('base64');
+  return Object.fromEntries(names.map((name) => [name, encoded(name)]));
+}
+
+function judged(task: Task, known: Entry | undefined, error: unknown): OperatorError {
+  const failure = classify(error, `Make the values of ${describeRef(refOf(task.intent))}`);
+  countApply(task, failure.reason);
+  return remembered(task, known, failure);
+}
+
+/** Returns the outcome of values that were stored, also where that makes the object contested: the event names them. */
+function ofStored(outcome: StepOutcome, count: () => void): StepOutcome {
+  try {
+    count();
+    return outcome;
+  } catch (error) {
+    return { ...outcome, action: 'failed', error: classify(error, '') };
+  }
+}
+
+function notKept(secret: AnyObject): OperatorError {
+  const what = `values, owner, labels or annotation ${GENERATED_ANNOTATION}`;
+  const message = `${describeRef(refOf(secret))} was stored without all of its ${what}, as by a mutating webhook; exclude the Secret from the webhook`;
+  return new OperatorError({ reason: 'Refused', message });
+}
+
+/** Returns which values a Secret lacks, and the patch of its metadata; nothing where all is as it should be. */
+function lacking(
+  live: AnyObject,
+  { owner, intent, values }: GenerateTask,
+): { readonly names: readonly string[]; readonly patch: object; readonly drift?: Drift } | undefined {
+  const { apiVersion, kind, metadata } = live;
+  const { namespace, name, uid, resourceVersion, labels = {}, ownerReferences = [] } = metadata;
+  const [was, wanted] = [live, intent].map((object) => object.metadata.annotations?.[GENERATED_ANNOTATION]);
+  // Values that were there before ours are kept until the next rotation.
+  const isRotation = was !== undefined && !isMadeFor(wanted, was);
+  const present = presentKeys(values, isMap(live.data) ? live.data : {});
+  const names = Object.keys(values).filter((name) => isRotation || !present.includes(name));
+  const isOwned = controllerOf(live)?.uid === owner.uid;
+  const wantedLabels = Object.entries(intent.metadata.labels ?? {});
+  const isLabelled = wantedLabels.every(([label, text]) => labels[label] === text);
+  const fields = [
+    ...names.map((name) => `.data.${name}`),
+    ...(isOwned ? [] : ['.metadata.ownerReferences']),
+    ...(isLabelled ? [] : ['.metadata.labels']),
+    ...(was === undefined ? [`.metadata.annotations.${GENERATED_ANNOTATION}`] : []),
+  ];
+  if (fields.length === 0) return undefined;
+  const owners = [...ownerReferences, ...(isOwned ? [] : [owner])];
+  const annotations = {
+    ...intent.metadata.annotations,
+    ...(isHandedOver(live, owner) && { [ADOPT_BY_ANNOTATION]: null }),
+    [GENERATED_ANNOTATION]: isRotation ? rotationRecord(wanted ?? '', was) : (was ?? wanted ?? ''),
+  };
+  const changes = { labels: intent.metadata.labels, annotations, ownerReferences: owners };
+  // Refused with a conflict where it has changed since.
+  const identity = { namespace, name, uid, resourceVersion };
+  const patch = { apiVersion, kind, metadata: { ...identity, ...changes } };
+  return { names, patch, ...(!isRotation && { drift: { managers: [], fields } }) };
+}

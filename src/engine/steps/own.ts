@@ -1,0 +1,392 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Drift } from '../../contract/change.js';
+import type { OperatorError } from '../../contract/error.js';
+import { controllerOf, describeRef, keyOf, refOf } from '../../contract/object.js';
+import type { AnyObject } from '../../contract/object.js';
+import type { DriftMode, OwnStep } from '../../contract/plan.js';
+import type { Applied } from '../../client/api.js';
+import { ApiError, classify } from '../../client/api-error.js';
+import type { StepHandler } from '../plan/hand.js';
+import type { Entry } from '../watch/cache.js';
+import {
+  applyId,
+  asStale,
+  changedMeanwhile,
+  checkPause,
+  checkRefusal,
+  classifyApply,
+  countApply,
+  fightId,
+  isCurrent,
+  isDrift,
+  leaveAsIs,
+  outcomeOf,
+  remembered,
+  rememberApply,
+  sendApply,
+  taskOf,
+  withoutContent,
+  withUid,
+} from './apply.js';
+import type { StepOutcome } from './apply.js';
+import { deleteObject, refresh } from './delete.js';
+import {
+  driftOf,
+  fieldAt,
+  isAppliedBy,
+  isHeld,
+  isLegacy,
+  isUnapplied,
+  itemsBeside,
+  itemsInTheWay,
+  managedFieldsOf,
+  ownerKey,
+  wasAppliedBy,
+  withApiVersion,
+  withContentTaken,
+  withItemsTaken,
+  withOfferTaken,
+  withoutOwners,
+  withWalkableFields,
+} from './managed-fields.js';
+import type { IsLeftOver, ManagedFieldsEntry } from './managed-fields.js';
+import { isSameApply } from './memory.js';
+import { checkOwner, collect, finishGivingBack, giveBackIfOthersCreated } from './owner.js';
+import type { OwnedTask } from './owner.js';
+import { checkNotTerminating, checkOwnership, isHandedOver, isOrphan } from './ownership.js';
+
+/** Task of a step. */
+interface OwnTask extends OwnedTask {
+  readonly step: OwnStep;
+}
+
+/**
+ * Applies objects that belong to one owner, and skips the request when nothing would change.
+ *
+ * **Guarantees.** No request is sent for an object whose last apply still stands, also after a restart. A body that the API
+ * server has refused for good isn't sent again until it, or the object in the way, changes, or a claim of it (such as a node
+ * port) is released. What has been deleted isn't brought back by an apply that was under way. An object of others isn't
+ * touched. Drift is corrected at once; where it comes back again and again, after a pause. What we drop from an object of ours
+ * vanishes, also where `kubectl` or `helm` had set it. An object of an optional kind that isn't installed is refused without
+ * a request.
+ *
+ * **Assumptions.** No other program applies with our field manager. The type of an owner is among the reader's.
+ *
+ * **Caveats.** See `Ownership` for what can't be known of an object that others create just before our first apply.
+ */
+export const own: StepHandler<OwnStep> = {
+  do: 'own',
+
+  async carryOut(step, hand) {
+    const task: OwnTask = { ...taskOf(step, hand), owner: step.owner, step };
+    return { ref: refOf(step.object), ...(await ensure(task)) };
+  },
+};
+
+async function ensure(task: OwnTask): Promise<StepOutcome> {
+  const { step, store, key, hand } = task;
+  await finishGivingBack(task.objectId, hand);
+  let known = store.get(key);
+  // While changes aren't delivered, an object that isn't known may have been created by others.
+  if (!known && !store.followed(step.object.metadata.namespace)) {
+    await refresh(step.object, hand);
+    known = store.get(key);
+  }
+  known = known && (await admit(task, known));
+  if (known) {
+    checkNotTerminating(known.object);
+    if (isCurrent(task, known)) return tidy(task, known);
+    const mode = step.drift ?? hand.drift;
+    // An orphan is no drift: until it is taken back, it isn't a child.
+    if (mode !== 'correct' && isDrift(task, known, false) && controllerOf(known.object))
+      return leave(task, known, mode);
+  }
+  checkRefusal(task, known);
+  if (!known) await checkOwner(task);
+  checkPause(task, known);
+  return send(task, known);
+}
+
+/** Returns the object where its owner may write it. @throws OperatorError why it may not */
+async function admit(task: OwnTask, before: Entry): Promise<Entry | undefined> {
+  const { fieldManager, owner } = task;
+  const known = await collect(task, before);
+  if (!known) return undefined;
+  const isApplied = known.owned.has(ownerKey(fieldManager));
+  if (!isOrphan(known.object, owner, isApplied)) checkOwnership(known.object, owner);
+  return known;
+}
+
+/** Leaves an object whose last apply still stands, and takes from leftovers what they own of it. */
+async function tidy(task: OwnTask, known: Entry): Promise<StepOutcome> {
+  const { fights } = task.hand.memory;
+  const outcome = leaveAsIs(task, known);
+  if (known.sharedWithLegacy ?? known.sharedWithHeld) fights.checkPause(fightId(task), task.hash);
+  const managers = await takeFromLeftovers(task, known);
+  if (managers.length === 0) return outcome;
+  fights.corrected(fightId(task), known.object, { managers, fields: [] }, task.hash);
+  return { action: 'configured' };
+}
+
+/**
+ * Leaves an object that differs from the same intent. Whether another writer has changed fields of ours, and which, is found
+ * by one dry run of the apply: the API server may only have recorded something else than what was sent.
+ */
+async function leave(task: OwnTask, known: Entry, mode: Exclude<DriftMode, 'correct'>): Promise<StepOutcome> {
+  if (mode === 'ignore') return { action: 'unchanged' };
+  const { hand, store, hash, fieldManager } = task;
+  const { api, reader, memory } = hand;
+  const { uid } = known.object.metadata;
+  const manager = ownerKey(fieldManager);
+  const before = memory.left.get(applyId(task));
+  if (isSameApply(before?.seen, { hash, uid, owned: known.owned.get(manager) }))
+    return { action: 'drifted', ...(before && { drift: before.drift }), isKnown: true };
+  const live = await refresh(task.object, hand);
+  if (!live) return { action: 'skipped', skippedFor: 'changed' };
+  const options = { fieldManager, force: true, dryRun: true };
+  const owned = store.paths.owned(live).get(manager);
+  let drift: Drift = { managers: [], fields: [] };
+  try {
+    const body = withUid(task.intent, uid);
+    const { object } = await api.apply(reader.resourceType(body), body, options);
+    if (store.paths.owned(object).get(manager) === owned) {
+      rememberApply(task, live);
+      return { action: 'unchanged' };
+    }
+    drift = driftOf(managedFieldsOf(live), object, fieldManager);
+  } catch (error) {
+    // What can't be applied any more was changed by others all the same.
+    if (!(error instanceof ApiError) || !(error.dryRunUnsupported || error.refused)) throw error;
+  }
+  memory.left.set(applyId(task), { seen: { hash, uid, owned }, drift });
+  store.dropDriftRecord(task.key, known.object.metadata.resourceVersion);
+  return { action: 'drifted', drift };
+}
+
+async function send(task: OwnTask, known: Entry | undefined): Promise<StepOutcome> {
+  // A field that this apply drops would stay with a legacy manager forever, so its claim is removed first.
+  if (known) await takeFrom(isLegacy, task, known.sharedWithLegacy);
+  let answer: Applied;
+  try {
+    answer = await request(task, known);
+  } catch (error) {
+    const seen = task.isRewritten ? task.store.get(task.key) : known;
+    const failure = await judge(task, seen, error);
+    countApply(task, failure.reason);
+    if (seen && isRecreated(task, failure)) return recreate(task, seen);
+    throw failure;
+  }
+  const { object, created } = answer;
+  if (!known && !created) await giveBackIfOthersCreated(task, object);
+  const outcome = outcomeOf(task, known, answer);
+  if (outcome.action === 'created' || outcome.action === 'unchanged') return outcome;
+  const after = task.store.get(task.key);
+  if (after) await takeFromLeftovers(task, after, object);
+  return outcome;
+}
+
+/** Sends one apply, and a second one where the first failed for what is recorded about owners. */
+async function request(task: OwnTask, known: Entry | undefined): Promise<Applied> {
+  // What isn't known to be ours is never taken by force: others may have created it a moment ago.
+  const apply = async (): Promise<Applied> => sendApply(task, known, known !== undefined);
+  try {
+    return await (isAdopted(task, known) ? adopt(task, apply) : apply());
+  } catch (error) {
+    const undo = known && (await repair(task, error));
+    if (!undo) throw error;
+    try {
+      return await apply();
+    } catch (again) {
+      // What would stay recorded as ours would be drift.
+      if (again instanceof ApiError) await undo();
+      throw again;
+    }
+  }
+}
+
+/**
+ * Sends the apply by which an object is taken over, once what its former managers wrote is recorded as ours: so it goes
+ * where we don't name it, and the offer, which would outlive the adoption. Where the API server refuses that, as for a field that can't be changed, only the items beside
+ * ours in lists go, whichever writer they are from; and where it refuses that too, nothing goes.
+ */
+async function adopt(task: OwnTask, apply: () => Promise<Applied>): Promise<Applied> {
+  const { object, fieldManager, hand } = task;
+  const { api, reader } = hand;
+  let live = await refresh(object, hand);
+  if (!live || withWalkableFields(live) !== live) return apply();
+  // Where nothing is recorded, the first apply has the API server record what is there: one of nothing does.
+  if (managedFieldsOf(live).length === 0) {
+    const nothing = withUid(withoutContent(object), live.metadata.uid);
+    const options = { fieldManager, force: false };
+    live = (await api.apply(reader.resourceType(object), nothing, options)).object;
+  }
+  let current = managedFieldsOf(live);
+  const items = itemsBeside(live, object);
+  const records = [
+    withContentTaken(live, fieldManager),
+    ...(items.length > 0 ? [withItemsTaken(live, fieldManager, items)] : []),
+    // An earlier try may have been cut short.
+    current.filter((entry) => !isAppliedBy(fieldManager, entry)),
+  ];
+  let failure: unknown;
+  for (const taken of records) {
+    const record = withOfferTaken(taken, live, fieldManager);
+    const isRecorded = isDeepStrictEqual(record, current);
+    if (isRecorded && failure) continue;
+    if (!isRecorded) live = await writeManagedFields(task, live, record);
+    current = record;
+    try {
+      return await apply();
+    } catch (error) {
+      failure = error;
+      if (!(error instanceof ApiError) || !error.refused || error.wrongUid) break;
+    }
+  }
+  throw failure;
+}
+
+/** Deletes and creates an object in which an immutable field has to change, once a dry run of the new one was accepted. */
+async function recreate(task: OwnTask, known: Entry): Promise<StepOutcome> {
+  const { object } = known;
+  try {
+    await checkAcceptable(task);
+  } catch (error) {
+    throw remembered(task, known, classify(error, `Replace ${describeRef(refOf(object))}`));
+  }
+  const { error } = await deleteObject(object, task.hand);
+  if (error) throw error;
+  const left = task.store.get(task.key);
+  if (left) checkNotTerminating(left.object);
+  task.hand.memory.vanished.delete(task.objectId);
+  await send(task, undefined);
+  return { action: 'recreated' };
+}
+
+/** Returns what a failure means. One that is for good is remembered. */
+async function judge(task: OwnTask, known: Entry | undefined, error: unknown): Promise<OperatorError> {
+  const { object, owner, fieldManager, hand } = task;
+  const failure = classifyApply(task, error);
+  const isTaken = error instanceof ApiError && !known && error.showsAnother;
+  if (error instanceof ApiError && (error.conflict || error.wrongUid || isTaken)) {
+    try {
+      const live = await refresh(object, hand);
+      if (live && !isOrphan(live, owner, wasAppliedBy(fieldManager, live))) checkOwnership(live, owner);
+    } catch (conflict) {
+      return classifyApply(task, conflict);
+    }
+    // It is ours after all, so next time it is known, and applied with force.
+    if (error.fieldConflict || isTaken) return asStale(failure);
+  }
+  return isRecreated(task, failure) ? failure : remembered(task, known, failure);
+}
+
+/** Takes what was applied from leftovers, also from those of an autoscaler, which are obsolete after the apply. */
+async function takeFromLeftovers(task: OwnTask, known: Entry, seen?: AnyObject): Promise<readonly string[]> {
+  const sharing = [...(known.sharedWithLegacy ?? []), ...(known.sharedWithHeld ?? [])];
+  return takeFrom((entry, ours) => isLegacy(entry) || isHeld(entry, ours), task, sharing, seen);
+}
+
+/** Makes what was applied last ours alone, as far as leftovers own it too. @returns the managers that it was taken from */
+async function takeFrom(
+  isLeftOver: IsLeftOver,
+  task: OwnTask,
+  sharing: readonly string[] = [],
+  seen?: AnyObject,
+): Promise<readonly string[]> {
+  const { object, fieldManager, hand } = task;
+  if (!sharing.includes(fieldManager)) return [];
+  const live = seen ?? (await refresh(object, hand));
+  const left = live && withoutOwners(isLeftOver, live, fieldManager);
+  if (!left) return [];
+  await writeManagedFields(task, live, left);
+  const taken = managedFieldsOf(live).filter((entry) => isLeftOver(entry, fieldManager));
+  return taken.map(({ manager = '' }) => manager);
+}
+
+/**
+ * After an apply has failed: repairs a record of owners that was the cause, so that another try is of use.
+ *
+ * - An item that we no longer name is kept by another record, and clashes with the one that we name.
+ *   https://github.com/kubernetes/kubernetes/issues/118725
+ * - A default that no manager applies stays beside a one-of that is switched, and is refused there: owned, it goes.
+ *   https://github.com/kubernetes/kubernetes/issues/24198
+ * - What we applied in an earlier version of the API has fields that the present version doesn't know.
+ *   https://github.com/fluxcd/flux2/issues/5715
+ *
+ * @returns a function that undoes the repair; undefined where another try would fail, too
+ */
+async function repair(task: OwnTask, error: unknown): Promise<(() => Promise<unknown>) | undefined> {
+  if (!(error instanceof ApiError)) return undefined;
+  const { duplicateValue, fieldNotInSchema, refusedFields } = error;
+  const { fieldManager, object, hand } = task;
+  const beside = refusedFields.every((path) => fieldAt(object, path) === undefined) ? refusedFields : [];
+  if (!duplicateValue && !fieldNotInSchema && beside.length === 0) return undefined;
+  const live = await refresh(object, hand);
+  if (!live || withWalkableFields(live) !== live) return undefined;
+  const write = async (fields: readonly ManagedFieldsEntry[]) => {
+    const repaired = await writeManagedFields(task, live, fields);
+    return async () => writeManagedFields(task, repaired, managedFieldsOf(live));
+  };
+  if (!fieldNotInSchema) {
+    const items = duplicateValue
+      ? itemsInTheWay(live, object, duplicateValue.field, duplicateValue.value)
+      : beside.every((path) => isUnapplied(live, path))
+        ? beside
+        : [];
+    return items.length === 0 ? undefined : write(withItemsTaken(live, fieldManager, items));
+  }
+  const ours = managedFieldsOf(live).find((entry) => isAppliedBy(fieldManager, entry));
+  if (!ours || ours.apiVersion === object.apiVersion) return undefined;
+  return write(withApiVersion(live, fieldManager, object.apiVersion));
+}
+
+/** Writes nothing but `metadata.managedFields`, and only as it was seen. */
+async function writeManagedFields(
+  task: OwnTask,
+  live: AnyObject,
+  managedFields: readonly ManagedFieldsEntry[],
+): Promise<AnyObject> {
+  const { object, fieldManager, hand } = task;
+  const { api, reader } = hand;
+  const key = keyOf(live);
+  task.isRewritten = true;
+  const patch = [
+    { op: 'test', path: '/metadata/resourceVersion', value: live.metadata.resourceVersion },
+    { op: 'replace', path: '/metadata/managedFields', value: managedFields },
+  ] as const;
+  try {
+    const write = async () => ({
+      object: await api.patch(reader.resourceType(object), key, patch, fieldManager),
+    });
+    return (await task.store.write(key, reader.writer, write)).object;
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.denied || ![404, 409, 422].includes(error.code)) throw error;
+    await refresh(object, hand);
+    throw changedMeanwhile(object, error);
+  }
+}
+
+function isAdopted({ owner }: OwnTask, known: Entry | undefined): boolean {
+  return known !== undefined && isHandedOver(known.object, owner);
+}
+
+/** Reports whether a failure leads to deleting the object, and creating it again. */
+function isRecreated({ step }: OwnTask, { reason }: OperatorError): boolean {
+  return step.recreate === true && reason === 'ImmutableField';
+}
+
+/**
+ * Asks the API server whether it would take an object as a new one, while the one in whose place it comes is still there.
+ *
+ * A dry run of a creation passes admission and validation first, and only then meets the object of that name: so
+ * `AlreadyExists` says that nothing else is wrong. What the present object itself holds, such as a node port that both name
+ * or the last place in a quota, counts as an objection.
+ * @throws ApiError with what else is wrong
+ */
+async function checkAcceptable({ intent, fieldManager, hand: { api, reader } }: OwnTask): Promise<void> {
+  try {
+    await api.tryCreate(reader.resourceType(intent), intent, fieldManager);
+  } catch (error) {
+    if (!(error instanceof ApiError) || !error.alreadyExists) throw error;
+  }
+}

@@ -1,0 +1,213 @@
+import { OperatorError } from '../../contract/error.js';
+import { objectId, objectKey } from '../../contract/object.js';
+import type { AnyObject, OwnerReference } from '../../contract/object.js';
+import type { ResourceType } from '../../contract/resource.js';
+import type { Api } from '../../client/api.js';
+import type { Hand } from '../plan/hand.js';
+import type { Entry } from '../watch/cache.js';
+import { withoutContent, withUid } from './apply.js';
+import type { Task } from './apply.js';
+import { deleteObject, refresh } from './delete.js';
+import { isAppliedBy, managedFieldsOf, without } from './managed-fields.js';
+import type { ManagedFieldsEntry } from './managed-fields.js';
+import type { Vanished } from './memory.js';
+import { checkOwnership, isLeftover } from './ownership.js';
+
+/*
+ * Decides about ownership where the cached state alone can't: asks the API server in the few cases where a watch may
+ * have missed it.
+ *
+ * **Guarantees.** A child isn't recreated for an owner that is gone. What a deleted namesake of the owner has left behind is
+ * deleted. An object that others created just before our first apply is given back: what they had set stays as it was, and
+ * the custom resource isn't among its owners. An object that we created ourselves, and whose first answer was lost, stays ours.
+ *
+ * **Caveats.** An object in which nothing is set, such as a bare ServiceAccount, doesn't tell who has created it. One that
+ * has nothing in common with ours isn't told apart from ours in the second in which it was created. A process that ends
+ * before it gives the object back leaves it as its own.
+ */
+
+/** An object that is to be applied for its owner. */
+export interface OwnedTask extends Task {
+  readonly owner: OwnerReference;
+}
+
+/**
+ * Before an object is created: if it had been there and has gone, checks that its owner hasn't gone too.
+ * @throws OperatorError `OwnerGone`; the store then knows, so that there is nothing left to reconcile
+ */
+export async function checkOwner(task: OwnedTask): Promise<void> {
+  const { owner, objectId: id } = task;
+  const { vanished } = task.hand.memory;
+  const known = vanished.get(id);
+  if (known?.uid !== owner.uid) return;
+  if (!(await isListed(task, known))) {
+    const live = await readOwner(task);
+    if (live?.metadata.uid !== owner.uid) throw ownerGone(owner);
+  }
+  vanished.delete(id);
+}
+
+/**
+ * Removes what a deleted namesake of the owner has left behind, where the API server confirms that the owner is the
+ * one that exists now. The garbage collector would do the same, but never learns of an owner that was replaced while
+ * its watch was down. Returns what is still there.
+ * @throws OperatorError `OwnerGone`; the store then knows, so that there is nothing left to reconcile
+ */
+export async function collect(task: OwnedTask, known: Entry): Promise<Entry | undefined> {
+  const { owner } = task;
+  if (!isLeftover(known.object, owner)) return known;
+  const live = await readOwner(task);
+  if (!live) throw ownerGone(owner);
+  if (live.metadata.uid === owner.uid && !known.object.metadata.deletionTimestamp) {
+    const { error } = await deleteObject(known.object, task.hand);
+    if (error) throw error;
+  }
+  return task.store.get(task.key);
+}
+
+/**
+ * Gives back what a first apply has taken over: an object that no watch has told of yet, and in which nothing contradicted
+ * what was applied.
+ * @param answer to the apply of an object that wasn't known, and was there
+ * @throws OperatorError `OwnershipConflict` once it is given back
+ */
+export async function giveBackIfOthersCreated(task: OwnedTask, answer: AnyObject): Promise<void> {
+  const { object, owner, fieldManager, hand } = task;
+  if (!isMadeByOthers(answer, fieldManager)) return;
+  const ownerReferences = answer.metadata.ownerReferences?.filter(({ uid }) => uid !== owner.uid) ?? [];
+  try {
+    // One that was handed over may be kept.
+    checkOwnership({ ...answer, metadata: { ...answer.metadata, ownerReferences } }, owner);
+  } catch (conflict) {
+    const { uid } = answer.metadata;
+    hand.memory.takenOver.set(task.objectId, { object, fieldManager, uid });
+    await giveBack(object, fieldManager, uid, hand);
+    throw conflict;
+  }
+}
+
+/** Gives back what couldn't be given back at once, before the object is applied again or deleted. Reports whether it was there. */
+export async function finishGivingBack(id: string, hand: Hand): Promise<boolean> {
+  const taken = hand.memory.takenOver.get(id);
+  if (!taken) return false;
+  const { object, fieldManager, uid } = taken;
+  const live = await refresh(object, hand);
+  const isThere = live !== undefined && live.metadata.uid === uid;
+  if (isThere) await giveBack(object, fieldManager, uid, hand);
+  else hand.memory.takenOver.delete(id);
+  return isThere;
+}
+
+/** An apply that names nothing lets go of all that was applied, and of nothing else. */
+async function giveBack(
+  object: AnyObject,
+  fieldManager: string,
+  uid: string | undefined,
+  { api, reader, memory }: Hand,
+): Promise<void> {
+  const { namespace, name } = object.metadata;
+  const nothing = withUid(withoutContent(object), uid);
+  const type = reader.resourceType(object);
+  const send = async () => api.apply(type, nothing, { fieldManager, force: false });
+  await reader.store(object).write(objectKey(namespace, name), reader.writer, send);
+  memory.takenOver.delete(objectId(object));
+}
+
+/** Reads the owner into its store. @throws OperatorError `Conflict` where the plan was made from another generation */
+async function readOwner({ hand, object, owner }: OwnedTask): Promise<AnyObject | undefined> {
+  const { reader } = hand;
+  const { apiVersion, kind, name } = owner;
+  const namespace = namespaceOf(reader.resourceType(owner), object);
+  const metadata = { name, ...(namespace && { namespace }) };
+  const known = reader.get(owner, objectKey(namespace, name))?.metadata.generation;
+  const live = await refresh({ apiVersion, kind, metadata }, hand);
+  const { uid, generation = known } = live?.metadata ?? {};
+  if (uid !== owner.uid || generation === (known ?? generation)) return live;
+  const message = `${kind} ${name} is not as it was when the plan was made`;
+  throw new OperatorError({ reason: 'Conflict', message, retry: 'now' });
+}
+
+/** Number of vanished children from which on their owners are listed instead of read one by one. */
+const MANY = 16;
+/** Maximum number of items of a list of owners, as a multiple of the vanished children. */
+const LIST_FACTOR = 10;
+
+/**
+ * Reports whether a list of the owners, asked for since the child has gone, shows this one as it is known. One list
+ * serves all of many children that have gone at once.
+ */
+async function isListed({ hand, object, owner }: OwnedTask, { at }: Vanished): Promise<boolean> {
+  const { api, reader, memory, clock } = hand;
+  const { size } = memory.vanished;
+  if (size < MANY || reader.store(owner).size > LIST_FACTOR * size) return false;
+  const type = reader.resourceType(owner);
+  const namespace = namespaceOf(type, object);
+  const id = `${type.apiVersion} ${type.kind} ${namespace ?? ''}`;
+  let list = memory.ownerLists.get(id);
+  if (!list || list.at < at) {
+    list = { at: clock.monotonic(), generations: generationsOf(api, type, namespace) };
+    memory.ownerLists.set(id, list);
+  }
+  const generation = (await list.generations).get(owner.uid);
+  const known = reader.get(owner, objectKey(namespace, owner.name))?.metadata.generation;
+  return generation !== undefined && known !== undefined && generation <= known;
+}
+
+/** Returns generations by UID; none where owners can't be listed: then each is read. */
+async function generationsOf(
+  api: Api,
+  type: ResourceType,
+  namespace: string | undefined,
+): Promise<ReadonlyMap<string, number>> {
+  const scope = { type, metadataOnly: true, ...(namespace && { namespace }) };
+  const found = new Map<string, number>();
+  try {
+    let page: string | undefined;
+    do {
+      // Without a signal, so that it fails at once while the API server can't be reached.
+      const { items, continueToken } = await api.list(scope, page);
+      for (const { metadata } of items) found.set(metadata.uid ?? '', metadata.generation ?? 0);
+      page = continueToken;
+    } while (page);
+  } catch {
+    found.clear();
+  }
+  return found;
+}
+
+function namespaceOf({ namespaced }: ResourceType, child: AnyObject): string | undefined {
+  return namespaced ? child.metadata.namespace : undefined;
+}
+
+function ownerGone({ kind, name }: OwnerReference): OperatorError {
+  const message = `${kind} ${name} is gone; its children are left to the garbage collector`;
+  return new OperatorError({ reason: 'OwnerGone', message, retry: 'now' });
+}
+
+/** Reports whether others have created an object, going by who has set what in it. */
+function isMadeByOthers(object: AnyObject, manager: string): boolean {
+  const entries = managedFieldsOf(object);
+  const own = entries.find((entry) => isAppliedBy(manager, entry));
+  return entries.some(
+    (entry) =>
+      !entry.subresource &&
+      entry.manager !== manager &&
+      (shares(entry, own) || (isOlderThan(object, own) && setsMoreThanMetadata(entry))),
+  );
+}
+
+/** A later writer has to differ to own a field; so one that owns the same field was there before. */
+function shares({ fieldsV1 = {} }: ManagedFieldsEntry, own: ManagedFieldsEntry | undefined): boolean {
+  return without(fieldsV1, own?.fieldsV1 ?? {}) !== fieldsV1;
+}
+
+/** An apply that changes nothing leaves its time as it is. Both are by the API server's clock, in whole seconds. */
+function isOlderThan({ metadata }: AnyObject, own: ManagedFieldsEntry | undefined): boolean {
+  const { creationTimestamp } = metadata;
+  return creationTimestamp !== undefined && own?.time !== undefined && creationTimestamp < own.time;
+}
+
+/** Controllers annotate what they come upon. */
+function setsMoreThanMetadata({ fieldsV1 = {} }: ManagedFieldsEntry): boolean {
+  return Object.keys(fieldsV1).some((segment) => segment !== 'f:metadata');
+}
