@@ -29,7 +29,7 @@ const SECTIONS: readonly (readonly [title: string, ...files: string[]])[] = [
     'Readiness, status and errors',
     'author/status',
     'author/conditions',
-    'author/readiness',
+    'values/readiness',
     'contract/conditions',
     'contract/error',
   ],
@@ -49,7 +49,7 @@ const SECTIONS: readonly (readonly [title: string, ...files: string[]])[] = [
   ['Rights', 'install/'],
   ['Built-in kinds', 'kinds/'],
   ['Sweeping a kind', 'testing/conformance', 'testing/report', 'testing/tested-kind'],
-  ['Tests on a control plane of their own', 'testing/', '../sandbox/'],
+  ['Tests on a control plane of their own', 'testing/', 'client/', '../sandbox/'],
 ];
 
 const PAGE = 'docs/reference/api.md';

@@ -17,6 +17,7 @@ export type { ProcessIdentity } from '#sandbox/process.js';
 export type { Log } from '#sandbox/progress.js';
 export { Cluster } from './cluster.js';
 export type { Answer, DeleteOptions, Manifest, Method, Place, RequestOptions } from './cluster.js';
+export type { Propagation } from '../client/api.js';
 export { eventually } from './eventually.js';
 export type { EventuallyOptions } from './eventually.js';
 export { Operator, withSandbox } from './operator.js';

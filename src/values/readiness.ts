@@ -168,7 +168,7 @@ interface PodCounts {
   readonly wanted: number;
   /** Number of pods, old ones included. */
   readonly made: number;
-  /** Number of have to be of the present template. */
+  /** Number of pods that have to be of the present template. */
   readonly newest: number;
   readonly updated: number;
   readonly available: number;
