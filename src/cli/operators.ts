@@ -7,7 +7,7 @@ import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
 import type { Scope } from '../client/api.js';
 import type { Wire } from '../author/kubernetes-types.js';
-import { statusOf } from '../author/readiness.js';
+import { statusOf } from '../values/readiness.js';
 import { ApiError } from '../client/api-error.js';
 import type { ClusterApi } from '../client/cluster.js';
 import {
