@@ -1,7 +1,7 @@
 import type { Action, ChangeSet } from '../contract/change.js';
 import { dateConditions, standardConditions } from './conditions.js';
 import type { Condition, Readiness } from '../contract/conditions.js';
-import { asPaused, observedGenerationOf, pausedCondition, pausedExplanation, pausedReadiness } from './control.js';
+import { asPaused, observedGenerationOf, pausedCondition, pausedReadiness } from './control.js';
 import { controlOf } from '../values/control.js';
 import type { Control } from '../values/control.js';
 import type { Controller, Lookup, Reader, Watch } from '../contract/controller.js';
@@ -309,7 +309,6 @@ export class OwnedChildren implements Controller {
       events: events.flatMap((event) => (event ? { regarding, event } : [])),
       ...(next && { next }),
       ...(error && { error }),
-      ...(control.isPaused && { explanations: [pausedExplanation(cr)] }),
     };
   }
 

@@ -24,7 +24,7 @@ import { render } from '../render/render.js';
 import { forPerson, withCluster } from './cluster.js';
 import type { SharedOptions } from './options.js';
 import { loadKinds } from './config.js';
-import { previewGiven, putOver, readGiven, resourcePreview } from './diff/compare.js';
+import { afterPauses, previewGiven, putOver, readGiven, resourcePreview } from './diff/compare.js';
 import type { CompareProps, Given } from './diff/compare.js';
 import { onceReady } from './diff/text.js';
 import { CliError, untilInterrupted } from './exit.js';
@@ -119,8 +119,9 @@ export async function applyResources(props: ApplyProps): Promise<Applied[]> {
   if (problems.length > 0) throw new InputError(problems);
   const own = all.flatMap(({ given, operator }) => (operator ? [] : [given]));
   const { objects, explanations } = await previewGiven(own, compareProps, true);
+  const { pauses } = afterPauses(own, ({ input }) => input.kind);
   const explain = async (): Promise<void> => {
-    for (const { of, summary } of explanations) await report(`${describeRef(of)} ${summary}`);
+    for (const { of, summary } of [...pauses, ...explanations]) await report(`${describeRef(of)} ${summary}`);
   };
   const refused = objects.flatMap(({ action, ref, error }) =>
     action === 'failed' && error ? [`${describeRef(ref)} would be refused: ${reasonOf(ref, error)}`] : [],

@@ -32,6 +32,8 @@ export interface Controller {
   readonly lookups?: readonly Lookup[];
   /** Metrics that its plans give samples of, beside those of every kind. @default - nothing */
   readonly metrics?: readonly Metric[];
+  /** Whether its conclusions explain what plans mean; else `reconstruct diff` needn't read what statuses are made of. @default false */
+  readonly explains?: boolean;
   /** Handlers of its foreign steps. @default - none */
   readonly handlers?: readonly ForeignHandler[];
   /**

@@ -14,8 +14,8 @@ export interface Plan {
   /** Error that stops the plan for this key; logged, counted and retried like a failed step. The status has to report it too. */
   readonly error?: OperatorError;
   /**
-   * Returns what follows from the outcome. Called once, after the last step; the reader then shows what the steps left. A preview
-   * calls it before as well, with no changes, for what it explains.
+   * Returns what follows from the outcome. Called once, after the last step; the reader then shows what the steps left. Where it
+   * explains something, a preview calls it before as well, with no changes.
    */
   conclude(changes: ChangeSet): Conclusion;
 }
@@ -39,7 +39,7 @@ export interface Conclusion {
   readonly samples?: readonly Sample[];
   /** Error for which a status can't say all that it should; handled like the error of a plan. @default - nothing failed */
   readonly error?: OperatorError;
-  /** Meaning of the plan for custom resources, which `reconstruct diff` alone reads. @default - its steps say it all */
+  /** Meaning of the plan for custom resources, of a controller that `explains`. @default - its steps say it all */
   readonly explanations?: readonly Explanation[];
 }
 

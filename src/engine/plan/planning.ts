@@ -31,11 +31,6 @@ export interface PlanningProps {
   readonly ownedSelector?: string;
 }
 
-/** Returns what a plan means before anything is done; asking for it shows what its conclusion reads, too. */
-function explained(plan: Plan): readonly Explanation[] {
-  return plan.conclude([]).explanations ?? [];
-}
-
 /** A plan, and what it means in words. */
 export interface Planned {
   readonly plan: Plan;
@@ -87,7 +82,9 @@ export class Planning {
       let thrown: unknown;
       try {
         const plan = this.controller.reconcile(key, reader, this.time.corrected(now.getTime()));
-        made = { plan, explained: explained(plan) };
+        // Asking for it shows what it reads, too.
+        const explained = this.controller.explains ? plan.conclude([]).explanations : undefined;
+        made = { plan, explained: explained ?? [] };
       } catch (error) {
         thrown = error;
       }

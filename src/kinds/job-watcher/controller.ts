@@ -77,6 +77,7 @@ export class JobWatcherController implements Controller {
   readonly kind: string;
   readonly watches: readonly Watch[];
   readonly metrics = metrics;
+  readonly explains = true;
   readonly settle = { quietMilliseconds: 100, longestMilliseconds: 500 };
   private readonly watchers: WatcherSet;
   private readonly matching: Matching;

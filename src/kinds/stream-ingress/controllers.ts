@@ -68,6 +68,7 @@ export function statusController(
   return {
     name: 'streamingress',
     kind: KIND,
+    explains: true,
     settle: { quietMilliseconds: 100, longestMilliseconds: 500 },
     watches: [
       // The owner of children that block its deletion has to be one that we may finalize.
@@ -166,6 +167,7 @@ export function sharedController(
   return {
     name: 'streamingress-targets',
     kind: KIND,
+    explains: true,
     handlers: [share],
     settle: { quietMilliseconds: 1000, longestMilliseconds: 5000 },
     watches: [

@@ -274,7 +274,7 @@ describe('A preview', () => {
       carryOut: () => Promise.reject(new Error('never called')),
       preview: ({ object }) => Promise.resolve({ ref: refOf(object), action: 'deleted' }),
     };
-    const controller = { ...controllerOf(() => plan), handlers: [handler] };
+    const controller = { ...controllerOf(() => plan), explains: true, handlers: [handler] };
     expect(await previewed(new Server([given]), controller)).toEqual({
       objects: [],
       explanations: [explained],
