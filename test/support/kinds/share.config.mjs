@@ -1,5 +1,6 @@
 // @ts-check
 import { defineCrd } from 'cdk8s-reconstruct';
+import { share as handler } from '../../../lib/engine/steps/share.js';
 
 const CONFIG_MAP = { apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true };
 const SHARE = { apiVersion: 'share.example.com/v1', kind: 'Share', plural: 'shares', namespaced: true };
@@ -16,6 +17,7 @@ const sourceOf = (/** @type {import('cdk8s-reconstruct').AnyObject} */ { metadat
 const controller = {
   name: 'share',
   kind: 'Share',
+  handlers: [handler],
   watches: [
     { type: SHARE, keep: (share) => share, mapsTo },
     { type: CONFIG_MAP, name: 'entries', writes: ['patch'], mapsTo },
@@ -36,11 +38,13 @@ const controller = {
       ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace, name: 'entries' } },
       data: Object.fromEntries(all.map((key) => [key, valueOf(key)])),
     });
-    /** @type {import('cdk8s-reconstruct').SharedApply['onConflict']} */
-    const onConflict = (conflicts) =>
-      withKeys(keys.filter((key) => !conflicts.some(({ field }) => field === `.data.${key}`)));
-    const step = { object: withKeys(keys), fieldManager: 'share-controller', shared: { onConflict } };
-    return { apply: [step], delete: [], status: [], events: [] };
+    /** @type {import('../../../lib/engine/steps/share.js').ShareStep} */
+    const step = {
+      ...{ do: 'engine/share', object: withKeys(keys), fieldManager: 'share-controller' },
+      onConflict: (conflicts) =>
+        withKeys(keys.filter((key) => !conflicts.some(({ field }) => field === `.data.${key}`))),
+    };
+    return { steps: [step], conclude: () => ({ status: [], events: [] }) };
   },
 };
 
