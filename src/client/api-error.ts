@@ -83,8 +83,17 @@ interface RefusalText {
 
 const REFUSALS: readonly RefusalText[] = Object.values(REFUSED_AS_FAILURE);
 
+const BRAND = Symbol.for('reconstruct.ApiError');
+
 /** An answer of the API server that isn't what was asked for. */
 export class ApiError extends Error {
+  readonly [BRAND] = true;
+
+  /** Holds for one of another copy of this package too: an author's kinds may bring handlers of their own. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === 'object' && value !== null && BRAND in value;
+  }
+
   readonly code: number;
   readonly status: ApiStatus;
   /** Message of the answer, without values of Secrets. */

@@ -134,7 +134,9 @@ function statusPlan(crs: readonly StreamIngress[], findingsOf: FindingsOf, now: 
         });
         return found ? [{ cr, found }] : [];
       });
-      const good = told.flatMap(({ cr, found }) => (found instanceof OperatorError ? [] : [{ cr, ...found }]));
+      const good = told.flatMap(({ cr, found }) =>
+        found instanceof OperatorError ? [] : [{ cr, ...found }],
+      );
       return {
         status: told.map(({ cr, found }) => ({
           target: cr,
