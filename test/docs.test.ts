@@ -55,10 +55,13 @@ test('the README is short, and quotes figures as bench/RESULTS.md has them', () 
   for (const [ours, theirs] of pairs) expect(results).toContain(`| ${ours} | ${theirs} |`);
 });
 
-test('the README shows the construct of the example as it is', () => {
-  const [, construct] = /^```ts\n([^]*?)^```$/m.exec(textOf('README.md'))!;
+test.each([
+  ['README.md', 'examples/composition/app.ts'],
+  ['docs/adding-a-step.md', 'test/engine/adding-a-step.test.ts'],
+])('%s shows code of %s as it is', (page, file) => {
+  const [, code] = /^```ts\n([^]*?)^```$/m.exec(textOf(page))!;
 
-  expect(textOf('examples/composition/app.ts')).toContain(construct);
+  expect(textOf(file)).toContain(code);
 });
 
 test('the page of the policy shows what the example of one holds', () => {

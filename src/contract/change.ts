@@ -68,8 +68,5 @@ export interface Wait {
   readonly readiness: Readiness;
 }
 
-/**
- * The outcome of a plan, object by object: of its applies, then of its deletes, each in the plan's order. Logs, metrics,
- * status and events all read this.
- */
+/** Outcome of a plan, step by step, in the plan's order. Logs, metrics, status and events all read this. */
 export type ChangeSet = readonly Change[];

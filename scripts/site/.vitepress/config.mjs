@@ -39,7 +39,7 @@ const sections = {
     'SECURITY.md',
   ],
   'How it works': [
-    ...['docs/engine.md', 'docs/promises.md', 'docs/walk.md', 'docs/decisions/README.md'],
+    ...['engine', 'adding-a-step', 'promises', 'walk', 'decisions/README'].map((name) => `docs/${name}.md`),
     ...below('docs/decisions'),
   ],
   Project: ['bench/RESULTS.md', 'bench/README.md', 'CHANGELOG.md', 'CONTRIBUTING.md'],
