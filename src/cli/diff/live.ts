@@ -67,9 +67,14 @@ export interface LiveDiff {
   readonly counts: Readonly<Partial<Record<PreviewAction, number>>>;
   /** The most severe first. */
   readonly changes: readonly ChangeGroup[];
+  /** Number of changes beyond a thousand that differ: some have names of objects in their paths. */
+  readonly others: number;
   /** Objects in full: all of what was named, else the first that differ. */
   readonly kept: Diff;
 }
+
+/** Maximum number of changes that are distinguished, so that memory doesn't grow with the number of custom resources. */
+const MAX_CHANGES = 1_000;
 
 /** Maximum number of custom resources that are compared together: their names fit into a URL. */
 const WINDOW = 100;
@@ -203,6 +208,7 @@ class Summary {
   private readonly explanations: Explanation[] = [];
   private kept: ObjectPreview[] = [];
   private paused = 0;
+  private others = 0;
 
   /** @param details number of objects that are kept in full */
   constructor(private readonly details: number) {}
@@ -227,7 +233,7 @@ class Summary {
     const rank = ({ action }: ObjectChange): number => ORDER.indexOf(action);
     const changes = [...this.groups.values()].sort((a, b) => rank(a) - rank(b) || b.count - a.count);
     return {
-      ...{ compared: this.resources, counts: this.counts, paused: this.paused },
+      ...{ compared: this.resources, counts: this.counts, paused: this.paused, others: this.others },
       changes: changes.map((change) => ({ ...change, of: this.types.get(groupKind(change)) ?? 0 })),
       kept: { objects: this.firstKept(), explanations: this.explanations },
     };
@@ -240,6 +246,10 @@ class Summary {
   private count(change: ObjectChange, key: string): void {
     const { before, after, message, ...same } = change;
     const id = JSON.stringify(same);
+    if (!this.groups.has(id) && this.groups.size >= MAX_CHANGES) {
+      this.others++;
+      return;
+    }
     const known = this.groups.get(id) ?? { ...change, count: 0, of: 0, examples: [] };
     const { before: _, after: __, ...withoutValues } = known;
     const isSame = isDeepStrictEqual([known.before, known.after], [before, after]);

@@ -49,7 +49,10 @@ function plainly(paint: Paint): Paint {
 }
 
 /** Renders what the same change would do to many: the most severe first, then what is kept in full. */
-export function liveText({ compared, counts, changes, kept, paused }: LiveDiff, paintAny: Paint): string {
+export function liveText(
+  { compared, counts, changes, others, kept, paused }: LiveDiff,
+  paintAny: Paint,
+): string {
   const paint = plainly(paintAny);
   const kinds = Object.entries(compared).map(([kind, count]) => `${number(count)} ${kind}`);
   const objects = Object.values(counts).reduce((sum, count) => sum + count, 0);
@@ -61,6 +64,7 @@ export function liveText({ compared, counts, changes, kept, paused }: LiveDiff, 
   return [
     paint('bold', `${summary}\n`),
     ...changes.map((change) => changeText(change, paint)),
+    ...(others > 0 ? [`${number(others)} other changes, each in few objects\n`] : []),
     ...kept.objects.map((object) => objectText(object, paint)),
   ].join('\n');
 }

@@ -87,6 +87,24 @@ test('a value that is the same everywhere is shown, and so many objects in full 
   expect(found.kept.objects).toMatchObject([{ ref: { name: 'api' } }]);
 });
 
+test('changes that differ are told apart up to a thousand, so that memory has a bound', async () => {
+  class Named extends Widget {
+    constructor(...[scope, id, props]: ConstructorParameters<typeof Widget>) {
+      super(scope, id, props);
+      const patch = JsonPatch.add(`/data/of-${props.metadata.name}`, 'x');
+      (this.node.defaultChild as ApiObject).addJsonPatch(patch);
+    }
+  }
+  const server = new StoredServer();
+  for (let n = 0; n < 1_002; n++) stored(server, `w${n}`);
+  const found = await compareLive({
+    ...{ transport: server, contextFor: () => Promise.resolve({ render }), warn: () => undefined },
+    ...{ targets: targetsOf([], [widgetKind({}, Named)]), details: 0 },
+  });
+  expect([found.changes.length, found.others]).toEqual([1_000, 2]);
+  expect(liveText(found, (_, text) => text)).toContain('2 other changes, each in few objects');
+});
+
 test('hundreds are compared in parts, whose objects are listed by label, and none is read by itself', async () => {
   const server = new StoredServer();
   for (let index = 0; index < 250; index++) stored(server, `web-${index}`);
