@@ -470,7 +470,7 @@ type Keep = (object: AnyObject) => Readonly<Record<string, unknown>> | undefined
 
 /** A type of children, and how its objects are treated. */
 export interface ChildType extends ResourceType, Pick<Watch, 'optional' | 'claims'> {
-  /** See `ApplyStep.recreate`. @default false */
+  /** See `OwnStep.recreate`. @default false */
   readonly recreate?: boolean;
   /** @default - identity, our annotations and the status */
   readonly keep?: Keep;
