@@ -1,6 +1,6 @@
 // Rendering alone: milliseconds of processor time for each AppService after warm-up, and whether the heap stays flat.
 import { appService } from '../lib/kinds/app-service/kind.js';
-import { render } from '../lib/render/render.js';
+import { render } from '../lib/render/renderer.js';
 
 const COUNT = 100_000;
 const WARM_UP = 5_000;

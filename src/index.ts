@@ -124,7 +124,7 @@ export type {
 export { keepIdentity, keepStatus } from './values/projections.js';
 
 // Rendering, and rights.
-export { renderStored } from './render/render.js';
+export { renderStored } from './render/renderer.js';
 export { checksumAnnotations } from './author/references.js';
 export type { ReferenceProps, ReferencesOf } from './author/references.js';
 export type { Generated, GeneratedValue, GeneratedValues } from './contract/generated.js';

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { standardConditions } from '../../lib/author/conditions.js';
 import { keepStatus } from '../../lib/values/projections.js';
 import { appServiceStatus } from '../../lib/kinds/app-service/status.js';
-import { render } from '../../lib/render/render.js';
+import { render } from '../../lib/render/renderer.js';
 import { appService, deployment, pod, service } from './cluster.mjs';
 import { until } from './util.mjs';
 

@@ -1,6 +1,6 @@
 // What is created: AppServices of one port, and the children that they become.
 import { hash } from 'node:crypto';
-import { render } from '../../lib/render/render.js';
+import { render } from '../../lib/render/renderer.js';
 import { appService, CONCURRENCY, deployment, headOf, service } from './cluster.mjs';
 import { each } from './util.mjs';
 import { Witness } from './witness.mjs';

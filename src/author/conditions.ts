@@ -1,6 +1,6 @@
 import type { Condition, ConditionProps, ConditionStatus, Phase, Readiness } from '../contract/conditions.js';
 
-/** The API server refuses longer ones. @see https://github.com/kubernetes/apimachinery/blob/master/pkg/apis/meta/v1/types.go */
+/** Maximum number of characters of a message. @see https://github.com/kubernetes/apimachinery/blob/master/pkg/apis/meta/v1/types.go */
 const MESSAGE_LIMIT = 32_768;
 
 const STANDARD: Record<

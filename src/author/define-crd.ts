@@ -1,21 +1,9 @@
-import {
-  isGroup,
-  isKind,
-  isKubernetesGroup,
-  isLabel,
-  checkOptions,
-  isText,
-  listOf,
-  misdefined,
-  optional,
-} from './definition.js';
-import { schemaBelow } from '../contract/crd.js';
 import type { CrdColumn, StructuralSchema } from '../contract/crd.js';
-import type { Option } from './definition.js';
-import { fromLibrary } from './library-schemas.js';
-import type { LibrarySchema } from './library-schemas.js';
 import { isMap } from '../contract/object.js';
 import { guessPlural } from '../contract/resource.js';
+import { checkNames, isGroup, isKind, isKubernetesGroup, misdefined, shownOption } from './definition.js';
+import { fromLibrary } from './library-schemas.js';
+import type { LibrarySchema } from './library-schemas.js';
 import type { FromSchema, FromStatus, TypedCrd } from './typed-crd.js';
 
 /** Names of a kind, and the schema of its custom resources. */
@@ -55,7 +43,7 @@ export interface CelRule {
   readonly rule: string;
   /** Message where it is false. */
   readonly message?: string;
-  /** Where, seen from `self`, e.g. `.spec.replicas`. */
+  /** Path seen from `self`, e.g. `.spec.replicas`. */
   readonly fieldPath?: string;
   readonly reason?:
     'FieldValueInvalid' | 'FieldValueForbidden' | 'FieldValueRequired' | 'FieldValueDuplicate';
@@ -74,9 +62,9 @@ export interface CelRule {
  *
  * **Caveats.** One version. A CRD with several is written as YAML.
  *
- * **Errors.** `InvalidDefinition`, with the place and the line to write: a group, kind or plural that can't be one, a schema
- * that isn't structural, a keyword that there is not, a member of the status that is the operator's own, a column that
- * leads nowhere, a default that the schema itself refuses.
+ * **Errors.** `InvalidDefinition`, with the place and the line to write: a group or kind that can't be one, a schema that isn't
+ * structural, a keyword that there is not, a member of the status that is the operator's own, a column that leads nowhere. The API
+ * server says the rest when the CRD is installed.
  */
 export function defineCrd<
   const Spec extends StructuralSchema | LibrarySchema,
@@ -162,85 +150,69 @@ const OUTCOME: readonly CrdColumn[] = [
 const AGE: CrdColumn = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' };
 const MESSAGE = readyColumn('Message', 'message', 'Why it is ready, or why not, in a sentence.');
 
-const isObjectSchema = (value: unknown): boolean => isMap(value) && value.type === 'object';
-/** A schema in place of its members: authors who copy from a CRD write that. */
-const isMembers = (value: unknown): boolean =>
-  isMap(value) && !(typeof value.type === 'string' && isMap(value.properties));
-const isScope = (value: unknown): boolean => value === 'Namespaced' || value === 'Cluster';
-const isVersion = (value: unknown): boolean =>
-  typeof value === 'string' && /^v[1-9]\d*((alpha|beta)[1-9]\d*)?$/.test(value);
-const NAMES = 'give a list of names in lower case';
-
-const OPTIONS: readonly Option[] = [
-  ['group', isGroup, "is a domain in lower case; write group: 'web.example.com'"],
-  ['kind', isKind, "is one word in PascalCase; write kind: 'Guestbook'"],
-  ['version', optional(isVersion), "is v1, v1beta1 or the like; write version: 'v1'"],
-  ['plural', optional(isLabel), "is in lower case; write plural: 'guestbooks'"],
-  ['shortNames', optional(listOf(isLabel)), NAMES],
-  ['categories', optional(listOf(isLabel)), NAMES],
-  ['scope', optional(isScope), "is 'Namespaced' or 'Cluster'"],
-  ['description', isText, "say what the kind is; write description: 'A guestbook on the web.'"],
-  ['spec', isObjectSchema, "is the schema of an object; write spec: { type: 'object', properties: { ... } }"],
-  ['status', optional(isMembers), 'give schemas by name; write status: { pods: { type: "integer" } }'],
-  ['columns', optional(Array.isArray), 'give a list'],
-  ['rules', optional(Array.isArray), 'give a list'],
+const NAMES = [
+  ...['group', 'kind', 'version', 'plural', 'shortNames', 'categories', 'scope', 'description'],
+  ...['spec', 'status', 'columns', 'rules'],
 ];
-
-const RULE = "write { rule: 'self.metadata.name.size() <= 52', message: '...' }";
-const OF_A_RULE = ['rule', 'message', 'messageExpression', 'fieldPath', 'reason', 'optionalOldSelf'].map(
-  (name): Option => [name, name === 'rule' ? isText : () => true, RULE],
-);
 
 /** @throws OperatorError `InvalidDefinition` */
 function checkCrdProps(props: PlainProps): void {
-  const { group, spec, status = {}, rules = [] } = props;
-  checkOptions('defineCrd', props, OPTIONS, 'takes { group, kind, description, spec }');
+  checkNames('defineCrd', props, NAMES, 'takes { group, kind, description, spec }');
+  const { group, kind, spec, status = {} } = props;
+  if (!isGroup(group))
+    throw misdefined(
+      'defineCrd: group',
+      `is a domain in lower case, not ${shownOption(group)}; write group: 'web.example.com'`,
+    );
   if (isKubernetesGroup(group))
     throw misdefined('defineCrd: group', `${group} is kept for Kubernetes itself; take a domain of your own`);
+  if (!isKind(kind))
+    throw misdefined(
+      'defineCrd: kind',
+      `is one word in PascalCase, not ${shownOption(kind)}; write kind: 'Guestbook'`,
+    );
+  if (!isMap(spec) || spec.type !== 'object')
+    throw misdefined(
+      'defineCrd: spec',
+      "is the schema of an object; write spec: { type: 'object', properties: { ... } }",
+    );
   checkSchema('defineCrd: spec', spec);
+  // Authors who copy from a CRD write a schema in place of its members.
+  if (typeof status.type === 'string' && isMap(status.properties))
+    throw misdefined(
+      'defineCrd: status',
+      'give schemas by name; write status: { pods: { type: "integer" } }',
+    );
   for (const [name, schema] of Object.entries(status)) {
     if (OWN_STATUS.includes(name))
       throw misdefined(`defineCrd: status.${name}`, 'the operator writes it for every kind; leave it out');
     checkSchema(`defineCrd: status.${name}`, schema);
   }
-  rules.forEach((rule, index) => checkOptions(`defineCrd: rules[${index}]`, rule, OF_A_RULE, RULE));
 }
 
 const TYPES = ['string', 'integer', 'number', 'boolean', 'array', 'object'];
-const isType = (value: unknown): boolean => TYPES.includes(value as string);
-const any = (): boolean => true;
 
 /** Keywords of the schema of a CRD. @see https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/custom-resource-definition-v1/#JSONSchemaProps */
-const KEYWORDS: readonly Option[] = [
-  ['type', optional(isType), `is one of ${TYPES.join(', ')}`],
-  ['enum', optional(Array.isArray), "give a list of the values; write enum: ['a', 'b']"],
-  [
-    'required',
-    optional(listOf(isText)),
-    "give a list of names, on the object that has the members; write required: ['image']",
-  ],
-  ['properties', optional(isMap), 'give schemas by name'],
-  ['uniqueItems', (value) => value !== true, "can't be in a CRD; write 'x-kubernetes-list-type': 'set'"],
-  ...[
-    ...['format', 'title', 'description', 'default', 'example', 'externalDocs', 'nullable'],
-    ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
-    ...['minLength', 'maxLength', 'pattern', 'items', 'minItems', 'maxItems'],
-    ...['additionalProperties', 'minProperties', 'maxProperties', 'allOf', 'anyOf', 'oneOf', 'not'],
-    ...['int-or-string', 'preserve-unknown-fields', 'embedded-resource', 'list-type', 'list-map-keys'].map(
-      (name) => `x-kubernetes-${name}`,
-    ),
-    ...['x-kubernetes-map-type', 'x-kubernetes-validations'],
-  ].map((keyword): Option => [keyword, any, '']),
+const KEYWORDS: readonly string[] = [
+  ...['type', 'enum', 'required', 'properties', 'items', 'additionalProperties', 'format', 'title'],
+  ...['description', 'default', 'example', 'externalDocs', 'nullable', 'minimum', 'maximum'],
+  ...['exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'minLength', 'maxLength', 'pattern'],
+  ...['minItems', 'maxItems', 'uniqueItems', 'minProperties', 'maxProperties'],
+  ...['allOf', 'anyOf', 'oneOf', 'not', 'x-kubernetes-validations', 'x-kubernetes-map-type'],
+  ...['int-or-string', 'preserve-unknown-fields', 'embedded-resource', 'list-type', 'list-map-keys'].map(
+    (name) => `x-kubernetes-${name}`,
+  ),
 ];
 
 /**
- * Holds a schema against the rules of structural schemas, as far as authors break them.
+ * Holds a schema against the rules of structural schemas, as far as authors break them and the API server says nothing, or nothing
+ * that helps.
  * @param where it stands, for the message
  * @see https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema
  * @throws OperatorError `InvalidDefinition`
  */
 function checkSchema(where: string, given: unknown): void {
-  const schema = checkOptions(
+  const schema = checkNames(
     where,
     given,
     KEYWORDS,
@@ -250,17 +222,22 @@ function checkSchema(where: string, given: unknown): void {
   const isIntOrString = schema['x-kubernetes-int-or-string'] === true;
   const isOpen = schema['x-kubernetes-preserve-unknown-fields'] === true;
   const isMissing = (name: string): boolean => !Object.hasOwn(properties ?? {}, name);
-  const missing = properties && !isOpen ? required.find(isMissing) : undefined;
   const wrong =
     (isIntOrString && type && 'a number or a string has no type beside; leave the type out') ||
-    (!type && !isIntOrString && !isOpen && `has no type; write one of ${TYPES.join(', ')}`) ||
+    (!isIntOrString &&
+      (type ? !TYPES.includes(type) : !isOpen) &&
+      `has ${type ? `the type ${type}` : 'no type'}; write one of ${TYPES.join(', ')}`) ||
     (type === 'array' &&
       !items &&
       "doesn't say what is in the list; write items: { type: 'string' } or the like") ||
     (properties && additionalProperties && 'has properties and additionalProperties; choose one') ||
-    (missing !== undefined && `requires ${missing}, which isn't among its properties`) ||
-    (schema['x-kubernetes-list-type'] === 'map' && wrongKeys(schema)) ||
-    wrongDefault(schema);
+    (!Array.isArray(required) &&
+      "give a list of names, on the object that has the members; write required: ['image']") ||
+    (properties &&
+      !isOpen &&
+      required.some(isMissing) &&
+      `requires ${required.find(isMissing)}, which isn't among its properties`) ||
+    (schema['x-kubernetes-list-type'] === 'map' && wrongKeys(schema));
   if (wrong) throw misdefined(where, wrong);
   for (const [name, member] of Object.entries(properties ?? {})) checkSchema(`${where}.${name}`, member);
   if (isMap(additionalProperties)) checkSchema(`${where}.additionalProperties`, additionalProperties);
@@ -274,78 +251,20 @@ function wrongKeys({
   if (keys.length === 0)
     return "write 'x-kubernetes-list-map-keys': ['name'], with one or more members of the items";
   const { properties = {}, required = [] } = items;
-  const key = keys.find(
-    (name) => !Object.hasOwn(properties, name) || !(required.includes(name) || hasDefault(properties[name])),
-  );
+  const isKey = (name: string): boolean =>
+    Object.hasOwn(properties, name) && (required.includes(name) || properties[name]?.default !== undefined);
+  const key = keys.find((name) => !isKey(name));
   return key && `the key ${key} has to be among the properties of the items, and required or with a default`;
 }
 
-function wrongDefault(schema: StructuralSchema): string | undefined {
-  const { default: value, nullable } = schema;
-  if (value === undefined || (value === null && nullable === true)) return undefined;
-  const what = mismatch(schema, value, '');
-  return what && `has the default ${JSON.stringify(value)}, which ${what}`;
-}
-
-/** Returns where a value differs from its schema in type, enum or required members; one with a default may be left out. */
-function mismatch(schema: StructuralSchema | undefined, value: unknown, path: string): string | undefined {
-  if (!schema) return undefined;
-  const { type, enum: values, required = [], items } = schema;
-  const place = path && ` at ${path.slice(1)}`;
-  if (type && !isOfType(value, type)) return `is no ${type}${place}`;
-  if (values && !values.some((known) => JSON.stringify(known) === JSON.stringify(value)))
-    return `is none of ${JSON.stringify(values)}${place}`;
-  if (Array.isArray(value))
-    return first(value.map((item, index) => mismatch(items, item, `${path}.${index}`)));
-  if (!isMap(value)) return undefined;
-  const missing = required.find(
-    (name) => !Object.hasOwn(value, name) && !hasDefault(schemaBelow(schema, name)),
-  );
-  if (missing !== undefined) return `lacks ${`${path}.${missing}`.slice(1)}`;
-  return first(
-    Object.entries(value).map(([name, member]) =>
-      mismatch(schemaBelow(schema, name), member, `${path}.${name}`),
-    ),
-  );
-}
-
-function first(found: readonly (string | undefined)[]): string | undefined {
-  return found.find((one) => one !== undefined);
-}
-
-function hasDefault(schema: StructuralSchema | undefined): boolean {
-  return schema?.default !== undefined;
-}
-
-function isOfType(value: unknown, type: string): boolean {
-  if (type === 'integer') return Number.isInteger(value);
-  if (type === 'array') return Array.isArray(value);
-  return type === 'object' ? isMap(value) : typeof value === type;
-}
-
-const COLUMN = "write { name: 'Image', type: 'string', jsonPath: '.spec.image' }";
-const COLUMN_TYPES: readonly unknown[] = ['string', 'integer', 'number', 'boolean', 'date'];
-const OF_A_COLUMN: readonly Option[] = [
-  ['name', isText, COLUMN],
-  ['type', (type) => COLUMN_TYPES.includes(type), `is one of ${COLUMN_TYPES.join(', ')}`],
-  ['jsonPath', (path) => isText(path) && path.startsWith('.'), `a path begins with a dot; ${COLUMN}`],
-  ...['description', 'format', 'priority'].map((name): Option => [name, any, '']),
-];
-
-/** A column whose path is misspelt stays empty without a word. @throws OperatorError `InvalidDefinition` */
+/** Refuses a column whose path is misspelt: it would stay empty. @throws OperatorError `InvalidDefinition` */
 function checkColumns(columns: readonly CrdColumn[], schema: StructuralSchema): void {
-  const names = new Set([...OUTCOME, AGE, MESSAGE].map(({ name }) => name));
-  columns.forEach((column, index) => {
-    const where = `defineCrd: columns[${index}]`;
-    checkOptions(where, column, OF_A_COLUMN, COLUMN);
-    const { name, jsonPath } = column;
-    if (names.has(name)) throw misdefined(where, `there is a column ${name} already; give it another name`);
-    names.add(name);
-    checkPath(where, jsonPath, schema);
+  columns.forEach(({ jsonPath }, index) => {
+    checkPath(`defineCrd: columns[${index}]`, jsonPath, schema);
   });
 }
 
-/** Followed as far as it is made of names alone; what filters and indexes lead to is left to the API server. */
+/** Follows a path as far as it is made of names alone; where filters and indexes lead is left to the API server. */
 function checkPath(where: string, jsonPath: string, schema: StructuralSchema): void {
   let at = schema;
   let done = '';

@@ -1,50 +1,38 @@
 import type { Controller } from '../contract/controller.js';
-import { loadCrd } from './load-crd.js';
 import { servedType, storedVersion } from '../contract/crd.js';
-import type { CrdVersion, StructuralSchema, CustomResourceDefinition } from '../contract/crd.js';
-import {
-  checkOptions,
-  isBoolean,
-  isFunction,
-  isText,
-  misdefined,
-  optional,
-  isGroup,
-  isKind,
-  isKubernetesGroup,
-  isLabel,
-} from './definition.js';
-import type { Given, Option } from './definition.js';
-import { bitsOf, GeneratedSecrets, LEAST_BITS } from './generated.js';
-import { secretType } from '../values/generated.js';
+import type { CrdVersion, CustomResourceDefinition, StructuralSchema } from '../contract/crd.js';
 import type { Generated, GeneratedValue } from '../contract/generated.js';
-import type { HandOverFunction } from './hand-over.js';
-import type { KindConstruct, OwnedKind, Render } from '../contract/kind.js';
-import type { ChildOf } from './kubernetes-types.js';
-import { inNamespaces } from './namespace-selector.js';
-import { groupOf, isMap } from '../contract/object.js';
+import type { KindConstruct, KindContext, OwnedKind } from '../contract/kind.js';
+import { groupOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
-import { parseLabelSelector } from './label-selector.js';
-import { mistakeIn, ReferenceResolver } from './references.js';
-import type { ReferenceProps, ReferencesOf } from './references.js';
-import { OwnedChildren } from './owned-children.js';
-import type { OwnFunctions } from './owned-children.js';
 import { groupKind, resourceType } from '../contract/resource.js';
 import type { ResourceType, ResourceTypeProps } from '../contract/resource.js';
-import type { RelatedTypeProps, StatusFunction } from './status.js';
+import { secretType } from '../values/generated.js';
 import { suggest } from '../values/suggest.js';
+import { checkNames, isKind, misdefined } from './definition.js';
+import { bitsOf, GeneratedSecrets, MIN_BITS } from './generated.js';
+import type { HandOverFunction } from './hand-over.js';
+import type { ChildOf } from './kubernetes-types.js';
+import { parseLabelSelector } from './label-selector.js';
+import { loadCrd } from './load-crd.js';
+import { inNamespaces } from './namespace-selector.js';
+import { OwnedChildren } from './owned-children.js';
+import type { OwnFunctions } from './owned-children.js';
+import { mistakeIn, ReferenceResolver } from './references.js';
+import type { ReferenceProps, ReferencesOf } from './references.js';
+import type { RelatedTypeProps, StatusFunction } from './status.js';
 import type { TypedCrd } from './typed-crd.js';
 
 /** A type that a construct may make. */
 export interface ChildTypeProps extends ResourceTypeProps {
   /**
-   * Deletes and creates an object again where an immutable field has to change, such as the template of a Job. Only for
-   * objects that are of no value in themselves.
+   * Whether an object is deleted and created again where an immutable field has to change, such as the template of a Job. Only for
+   * objects that hold nothing of value.
    * @default false - the custom resource is stalled with the reason `ImmutableField`
    */
   readonly recreate?: boolean;
   /**
-   * The kind works where this type isn't installed. A custom resource that needs it is stalled with the reason
+   * Whether the kind works where this type isn't installed. A custom resource that needs it is stalled with the reason
    * `KindNotInstalled` until it is.
    * @default false - the controller starts once the type is served
    */
@@ -152,11 +140,7 @@ export function defineKind<
   Values = unknown,
   const Observes extends boolean = false,
 >(props: KindProps<Spec, Status, Children, References, Values, Observes>): OwnedKind {
-  checkOptions('defineKind', props, OPTIONS, 'takes { crd, construct, children }');
-  for (const [list, options] of TYPE_LISTS)
-    (props[list] ?? []).forEach((type: object, index) => {
-      checkType(`defineKind: ${list}[${index}]`, type, options);
-    });
+  checkParts(props);
   const crd = loadCrd(props.crd);
   const version = storedVersion(crd);
   checkStatusSchema(crd, version);
@@ -188,13 +172,14 @@ export function defineKind<
     );
   // The adapter reads `status` and `handOver` alone, and knows no kind's types.
   const own = props as unknown as OwnFunctions;
-  const controller = (render: Render, selector?: string): Controller =>
-    new OwnedChildren(kind, render, own, selector);
+  const controller = (context: KindContext): Controller => new OwnedChildren(kind, context, own);
   return {
-    ...{ ...kind, controller },
+    ...kind,
+    controller: (render) => controller({ render }),
     rendering: { each: kind },
-    controllers: ({ render, selector, namespaceSelector }) => {
-      const all = controller(render, selector);
+    controllers: (context) => {
+      const all = controller(context);
+      const { namespaceSelector } = context;
       return [namespaceSelector === undefined ? all : inNamespaces(all, namespaceSelector)];
     },
   };
@@ -205,7 +190,7 @@ const A_REFERENCE = "{ apiVersion: 'v1', kind: 'Secret', name: (cr) => cr.spec.s
 function referencesOf(owner: ResourceType, given: object): ReferenceResolver {
   for (const [name, props] of Object.entries(given)) {
     const where = `defineKind: references.${name}`;
-    checkType(where, props as object, REFERENCE, A_REFERENCE);
+    checkType(where, props, OF_A_REFERENCE, A_REFERENCE);
     const { labels, name: one, namespace, namespaced = true, data, kind } = props as ReferenceProps<never>;
     if ((one === undefined) === (labels === undefined))
       throw misdefined(where, `give either name or labels, as in ${A_REFERENCE}`);
@@ -244,11 +229,11 @@ function generatedOf(owner: ResourceType, given: Readonly<Record<string, Generat
         where,
         'is no key of a Secret, which has letters, digits, dashes, dots and underscores',
       );
-    checkOptions(where, value, A_GENERATED_VALUE, `write ${A_VALUE}`);
+    checkNames(where, value, OF_A_VALUE, `write ${A_VALUE}`);
     if (value.bytes !== undefined && (value.length ?? value.alphabet) !== undefined)
       throw misdefined(where, `give either bytes or length and alphabet, as in ${A_VALUE}`);
-    if (bitsOf(value) < LEAST_BITS)
-      throw misdefined(where, `can be guessed: it has less than ${LEAST_BITS} random bits; make it longer`);
+    if (!(bitsOf(value) >= MIN_BITS))
+      throw misdefined(where, `can be guessed: it has less than ${MIN_BITS} random bits; make it longer`);
   }
   return new GeneratedSecrets(owner, given);
 }
@@ -296,95 +281,54 @@ function checkScopes(owner: ResourceType, children: readonly ResourceType[]): vo
 }
 
 const EXAMPLE = "{ apiVersion: 'apps/v1', kind: 'Deployment' }";
-const TYPES = `give a list such as [${EXAMPLE}]`;
 
-/** Known by what a subclass inherits, of whatever copy of the package. */
-function isConstruct(value: unknown): boolean {
-  return isFunction((value as { readonly isConstruct?: unknown } | undefined)?.isConstruct);
+const NAMES = [
+  ...['crd', 'construct', 'children', 'references', 'generated', 'observes', 'formerChildren', 'related'],
+  ...['handOver', 'policySchema', 'status'],
+];
+const OF_A_TYPE = ['apiVersion', 'kind', 'plural', 'namespaced'];
+const OF_A_REFERENCE = [...OF_A_TYPE, 'name', 'labels', 'namespace', 'optional', 'data'];
+const OF_A_VALUE = ['length', 'alphabet', 'bytes', 'emptyIsMissing'];
+
+/** Lists of types, and the options of their items. */
+const TYPE_LISTS = [
+  ['children', [...OF_A_TYPE, 'recreate', 'optional', 'keep', 'claims']],
+  ['formerChildren', OF_A_TYPE],
+  ['related', [...OF_A_TYPE, 'selector', 'keep', 'nameOf']],
+] as const;
+
+type Parts = Readonly<Record<(typeof TYPE_LISTS)[number][0], readonly object[] | undefined>>;
+
+/** @throws OperatorError `InvalidDefinition` */
+function checkParts(props: object): void {
+  checkNames('defineKind', props, NAMES, 'takes { crd, construct, children }');
+  const { construct, ...parts } = props as {
+    readonly construct?: { readonly isConstruct?: unknown };
+  } & Parts;
+  // Known by what a subclass inherits, of whatever copy of the package.
+  if (typeof construct?.isConstruct !== 'function')
+    throw misdefined('defineKind: construct', 'give a class that extends Construct');
+  if (!Array.isArray(parts.children))
+    throw misdefined('defineKind: children', `give a list such as [${EXAMPLE}]`);
+  for (const [list, names] of TYPE_LISTS)
+    parts[list]?.forEach((type, index) => {
+      const where = `defineKind: ${list}[${index}]`;
+      checkType(where, type, names);
+      if (list === 'related' && !isSelector((type as RelatedTypeProps).selector))
+        throw misdefined(
+          where,
+          "give a label selector such as selector: 'demo.io/widget', or all objects of the type are read",
+        );
+    });
 }
 
-const OPTIONS: readonly Option[] = [
-  [
-    'crd',
-    (crd) => isMap(crd) || isText(crd),
-    `give the CRD or its file, as a URL beside the module: new URL('./crd.yaml', ...)`,
-  ],
-  ['construct', isConstruct, 'give a class that extends Construct'],
-  ['children', Array.isArray, TYPES],
-  ['references', optional(isMap), `give a map such as { tls: ${A_REFERENCE} }`],
-  ['generated', optional(isMap), `give a map such as ${A_VALUE}`],
-  ['observes', optional(isBoolean), 'give true or false'],
-  ['formerChildren', optional(Array.isArray), TYPES],
-  ['related', optional(Array.isArray), TYPES],
-  ['handOver', optional(isFunction), 'give a function'],
-  ['policySchema', optional(isMap), 'give a schema'],
-  ['status', optional(isFunction), 'give a function'],
-];
-
-const OF_A_TYPE: readonly Option[] = [
-  ['apiVersion', isText, `write ${EXAMPLE}`],
-  ['kind', isText, `write ${EXAMPLE}`],
-  ['plural', optional(isText), 'give the name in request paths'],
-  ['namespaced', optional(isBoolean), 'give true or false'],
-];
-
-const REFERENCE: readonly Option[] = [
-  ...OF_A_TYPE,
-  ['name', optional(isFunction), 'give a function, as in (cr) => cr.spec.secretName'],
-  ['labels', optional(isFunction), 'give a function, as in (cr) => ({ tier: cr.spec.tier })'],
-  ['namespace', optional(isFunction), 'give a function, as in (cr) => cr.spec.namespace'],
-  ['optional', optional(isBoolean), 'give true or false'],
-  ['data', optional(isBoolean), 'give true or false'],
-];
-
-const isSize = (value: unknown): boolean =>
-  Number.isInteger(value) && (value as number) > 0 && (value as number) <= 1_024;
-/** Printable ASCII. */
-const isAlphabet = (value: unknown): boolean =>
-  typeof value === 'string' && /^[ -~]{2,}$/.test(value) && new Set(value).size === value.length;
-
-function isSelector(value: unknown): boolean {
+function isSelector(text: string): boolean {
   try {
-    return isText(value) && parseLabelSelector(value).matchExpressions !== undefined;
+    return parseLabelSelector(text).matchExpressions !== undefined;
   } catch {
     return false;
   }
 }
-
-const A_GENERATED_VALUE: readonly Option[] = [
-  ['length', optional(isSize), 'give a number of characters up to 1024'],
-  ['alphabet', optional(isAlphabet), "give at least two ASCII characters, each once: '0123456789abcdef'"],
-  ['bytes', optional(isSize), 'give a number of bytes up to 1024'],
-  ['emptyIsMissing', optional(isBoolean), 'give true or false'],
-];
-
-/** Lists of types, and the options of their items. */
-const TYPE_LISTS = [
-  [
-    'children',
-    [
-      ...OF_A_TYPE,
-      ['recreate', optional(isBoolean), 'give true or false'],
-      ['optional', optional(isBoolean), 'give true or false'],
-      ['keep', optional(isFunction), 'give a function'],
-      ['claims', optional(isFunction), 'give a function'],
-    ],
-  ],
-  ['formerChildren', OF_A_TYPE],
-  [
-    'related',
-    [
-      ...OF_A_TYPE,
-      [
-        'selector',
-        isSelector,
-        "give a label selector such as 'demo.io/widget', or all objects of the type are read",
-      ],
-      ['keep', isFunction, 'give a function'],
-      ['nameOf', isFunction, 'give a function'],
-    ],
-  ],
-] as const satisfies readonly (readonly [string, readonly Option[]])[];
 
 /**
  * Checks that the engine finds in every custom resource where to write its status: the API server drops what the schema
@@ -440,50 +384,34 @@ const API_VERSIONS = new Map(
 /** Every kind whose group is known here. */
 export const KNOWN_KINDS: readonly string[] = [...API_VERSIONS.keys()];
 
+const API_VERSION =
+  /^(?:[a-z0-9][-.a-z0-9]*\.[a-z]+\/[a-z][-a-z0-9]*|(?:[a-z]+\/)?v\d+(?:(?:alpha|beta)\d+)?)$/;
+
 /**
  * Refuses a type that is surely none: the controller would wait until it is served.
  * @throws OperatorError `InvalidDefinition`
  */
-function checkType(where: string, type: object, options: readonly Option[], example = EXAMPLE): void {
-  const { apiVersion, kind } = checkOptions(where, type, options, `write ${example}`) as Given &
-    ResourceTypeProps;
-  const group = groupOf(apiVersion);
-  const known = group.includes('.')
-    ? undefined
-    : Object.entries(KINDS).find(([one]) => groupOf(one) === group);
-  const isPreliminary = /v\d+(alpha|beta)\d+$/.test(apiVersion);
-  const what = !isApiVersion(apiVersion)
-    ? `${apiVersion} is no apiVersion, which is v1 or group/version`
-    : known && (isPreliminary || !known[1].split(' ').includes(kind))
-      ? `${apiVersion} has no ${kind}`
-      : isKind(kind)
-        ? undefined
-        : `${String(kind)} is no kind, which is in PascalCase and singular`;
-  if (what === undefined) {
-    checkScope(where, resourceType(type as ResourceTypeProps), known?.[1].split(' ').includes(kind) ?? false);
-    return;
+function checkType(where: string, type: unknown, names: readonly string[], example = EXAMPLE): void {
+  const props = checkNames(where, type, names, `write ${example}`) as unknown as ResourceTypeProps;
+  const { apiVersion, kind } = props;
+  const isApiVersion = API_VERSION.test(apiVersion);
+  const group = isApiVersion ? groupOf(apiVersion) : '';
+  const known = Object.entries(KINDS).find(([one]) => !group.includes('.') && groupOf(one) === group);
+  const isKnown = known?.[1].split(' ').includes(kind) ?? false;
+  const what =
+    (!isApiVersion && `${apiVersion} is no apiVersion, which is v1 or group/version`) ||
+    (known && (!isKnown || /(?:alpha|beta)\d+$/.test(apiVersion)) && `${apiVersion} has no ${kind}`) ||
+    (!isKind(kind) && `${String(kind)} is no kind, which is in PascalCase and singular`);
+  if (what) {
+    const near = API_VERSIONS.has(kind) ? kind : suggest(kind, KNOWN_KINDS);
+    const line = near && `{ apiVersion: '${API_VERSIONS.get(near) ?? ''}', kind: '${near}' }`;
+    throw misdefined(where, `${what}; write ${line ?? `${EXAMPLE} or the like`}`);
   }
-  const near = API_VERSIONS.has(kind) ? kind : suggest(kind, KNOWN_KINDS);
-  const line = near && `{ apiVersion: '${API_VERSIONS.get(near) ?? ''}', kind: '${near}' }`;
-  throw misdefined(where, `${what}; write ${line ?? `${EXAMPLE} or the like`}`);
-}
-
-/** Refuses a scope that a type of Kubernetes hasn't: asked for without a namespace, objects of all would be found. */
-function checkScope(where: string, type: ResourceType, isKnown: boolean): void {
-  const name = groupKind(type);
-  const isWide = CLUSTER_SCOPED.has(name);
-  if (isKnown && !isWide && !type.namespaced)
-    throw misdefined(where, `${name} is in namespaces; leave out namespaced: false`);
+  const isWide = CLUSTER_SCOPED.has(groupKind(props));
+  // Asked for without a namespace, objects of all would be found.
+  if (isKnown && !isWide && props.namespaced === false)
+    throw misdefined(where, `${groupKind(props)} is in namespaces; leave out namespaced: false`);
   // Of children, their owner decides what is to be done.
-  if (isWide && type.namespaced && where.includes('references'))
-    throw misdefined(where, `${name} has no namespace; add namespaced: false`);
-}
-
-/** Kubernetes' own versions are v1, v1beta1 and the like; in other groups they may be called anything. */
-function isApiVersion(apiVersion: string): boolean {
-  const [version = '', group, ...more] = apiVersion.split('/').reverse();
-  if (more.length > 0) return false;
-  if (group !== undefined && isGroup(group) && !isKubernetesGroup(group)) return isLabel(version);
-  const isName = group === undefined || /^[a-z0-9][-.a-z0-9]*$/.test(group);
-  return isName && /^v\d+((alpha|beta)\d+)?$/.test(version);
+  if (isWide && props.namespaced !== false && example === A_REFERENCE)
+    throw misdefined(where, `${groupKind(props)} has no namespace; add namespaced: false`);
 }

@@ -6,37 +6,15 @@ import { oneOf } from '../values/suggest.js';
 /** Definition as given, in TypeScript or in plain JavaScript. */
 export type Given = Readonly<Record<string, unknown>>;
 
-/** Option of a definition: its name, what it has to be, and the same in words, with the line to write. */
-export type Option = readonly [name: string, isRight: (value: unknown) => boolean, hint: string];
-
-export const isText = (value: unknown): value is string => typeof value === 'string' && value.trim() !== '';
-export const isFunction = (value: unknown): boolean => typeof value === 'function';
-export const isBoolean = (value: unknown): boolean => typeof value === 'boolean';
-
-export function optional(isRight: (value: unknown) => boolean): (value: unknown) => boolean {
-  return (value) => value === undefined || isRight(value);
-}
-
-export function listOf(isRight: (value: unknown) => boolean): (value: unknown) => boolean {
-  return (value) => Array.isArray(value) && value.every(isRight);
-}
-
 /**
- * Holds what was given against what there is.
+ * Holds the names of what was given against those that there are; the compiler knows what they have to be.
  * @param where it stands, for the message
  * @throws OperatorError `InvalidDefinition`, with the place and the line to write
  */
-export function checkOptions(where: string, given: unknown, options: readonly Option[], hint: string): Given {
+export function checkNames(where: string, given: unknown, names: readonly string[], hint: string): Given {
   if (!isMap(given)) throw misdefined(where, `${hint}, not ${shownOption(given)}`);
-  const names = options.map(([name]) => name);
   const unknown = Object.keys(given).find((name) => !names.includes(name));
   if (unknown !== undefined) throw misdefined(where, `unknown option ${unknown}; ${oneOf(unknown, names)}`);
-  for (const [name, isRight, what] of options)
-    if (!isRight(given[name]))
-      throw misdefined(
-        `${where}: ${name}`,
-        what.replace(/;|$/, (end) => `, not ${shownOption(given[name])}${end}`),
-      );
   return given;
 }
 

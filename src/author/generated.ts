@@ -21,11 +21,11 @@ import type { SecretData } from '../values/generated.js';
 import { secretChecksum, UNKNOWN_CHECKSUM } from '../values/json.js';
 import { keepStatus } from '../values/projections.js';
 
-/** The least strength of a value, so that its checksum says nothing about it. */
-export const LEAST_BITS = 64;
+/** Minimum number of random bits of a value, so that its checksum says nothing about it. */
+export const MIN_BITS = 64;
 
 export function bitsOf({ length = 32, alphabet = LETTERS_AND_DIGITS, bytes }: GeneratedValue): number {
-  return bytes === undefined ? length * Math.log2(alphabet.length) : bytes * 8;
+  return bytes === undefined ? length * Math.log2(new Set(alphabet).size) : bytes * 8;
 }
 
 /** A Secret as it is kept: without its values. */

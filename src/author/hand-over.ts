@@ -19,7 +19,7 @@ export type HandOverFunction<Spec, Child extends AnyObject = AnyObject> = (input
   readonly children: readonly Child[];
 }) => readonly HandOver[];
 
-/** The API server's default for a Deployment, a StatefulSet and a ReplicaSet. */
+/** Number of replicas of a Deployment, a StatefulSet and a ReplicaSet by the API server's default. */
 const DEFAULT_REPLICAS = 1;
 
 /** Maximum number of managers that are kept of a child: users may add thousands, and one other than ours decides. */

@@ -1,31 +1,4 @@
-import type {
-  V1ClusterRole,
-  V1ClusterRoleBinding,
-  V1ConfigMap,
-  V1CronJob,
-  V1DaemonSet,
-  V1Deployment,
-  V1Ingress,
-  V1Job,
-  V1Namespace,
-  V1NetworkPolicy,
-  V1PersistentVolume,
-  V1PersistentVolumeClaim,
-  V1Pod,
-  V1PodDisruptionBudget,
-  V1PodSpec,
-  V1PodTemplateSpec,
-  V1ReplicaSet,
-  V1ResourceQuota,
-  V1Role,
-  V1RoleBinding,
-  V1Secret,
-  V1Service,
-  V1ServiceAccount,
-  V1StatefulSet,
-  V1StorageClass,
-  V2HorizontalPodAutoscaler,
-} from '@kubernetes/client-node';
+import type * as types from '@kubernetes/client-node';
 import type { AnyObject } from '../contract/object.js';
 
 /**
@@ -43,7 +16,7 @@ export type Wire<T> = unknown extends T
         : T;
 
 /** Refuses every value where client-node, an optional peer, is not installed: its types would be `any`. */
-type Installed<T> = string extends keyof V1Pod
+type Installed<T> = string extends keyof types.V1Pod
   ? 'The types of Kubernetes are missing: run npm install --save-dev @kubernetes/client-node'
   : T;
 
@@ -61,33 +34,33 @@ type Dashed<Name extends string> = Name extends `${infer First}_${infer Rest}`
 /** Types of Kubernetes whose fields are known here, by API version and kind. */
 export interface KubernetesTypes {
   v1: {
-    ConfigMap: V1ConfigMap;
-    Namespace: V1Namespace;
-    PersistentVolume: V1PersistentVolume;
-    PersistentVolumeClaim: V1PersistentVolumeClaim;
-    Pod: V1Pod;
-    ResourceQuota: V1ResourceQuota;
-    Secret: V1Secret;
-    Service: V1Service;
-    ServiceAccount: V1ServiceAccount;
+    ConfigMap: types.V1ConfigMap;
+    Namespace: types.V1Namespace;
+    PersistentVolume: types.V1PersistentVolume;
+    PersistentVolumeClaim: types.V1PersistentVolumeClaim;
+    Pod: types.V1Pod;
+    ResourceQuota: types.V1ResourceQuota;
+    Secret: types.V1Secret;
+    Service: types.V1Service;
+    ServiceAccount: types.V1ServiceAccount;
   };
   'apps/v1': {
-    DaemonSet: V1DaemonSet;
-    Deployment: V1Deployment;
-    ReplicaSet: V1ReplicaSet;
-    StatefulSet: V1StatefulSet;
+    DaemonSet: types.V1DaemonSet;
+    Deployment: types.V1Deployment;
+    ReplicaSet: types.V1ReplicaSet;
+    StatefulSet: types.V1StatefulSet;
   };
-  'autoscaling/v2': { HorizontalPodAutoscaler: V2HorizontalPodAutoscaler };
-  'batch/v1': { CronJob: V1CronJob; Job: V1Job };
-  'networking.k8s.io/v1': { Ingress: V1Ingress; NetworkPolicy: V1NetworkPolicy };
-  'policy/v1': { PodDisruptionBudget: V1PodDisruptionBudget };
+  'autoscaling/v2': { HorizontalPodAutoscaler: types.V2HorizontalPodAutoscaler };
+  'batch/v1': { CronJob: types.V1CronJob; Job: types.V1Job };
+  'networking.k8s.io/v1': { Ingress: types.V1Ingress; NetworkPolicy: types.V1NetworkPolicy };
+  'policy/v1': { PodDisruptionBudget: types.V1PodDisruptionBudget };
   'rbac.authorization.k8s.io/v1': {
-    ClusterRole: V1ClusterRole;
-    ClusterRoleBinding: V1ClusterRoleBinding;
-    Role: V1Role;
-    RoleBinding: V1RoleBinding;
+    ClusterRole: types.V1ClusterRole;
+    ClusterRoleBinding: types.V1ClusterRoleBinding;
+    Role: types.V1Role;
+    RoleBinding: types.V1RoleBinding;
   };
-  'storage.k8s.io/v1': { StorageClass: V1StorageClass };
+  'storage.k8s.io/v1': { StorageClass: types.V1StorageClass };
 }
 
 /** The type of client-node for a type of Kubernetes; never for another. */
@@ -114,10 +87,10 @@ type ManifestOf<ApiVersion, Kind> = { readonly apiVersion: ApiVersion; readonly 
 >;
 
 /** The template of the Pods that a workload makes. */
-export type PodTemplate = Installed<Wire<V1PodTemplateSpec>>;
+export type PodTemplate = Installed<Wire<types.V1PodTemplateSpec>>;
 
 /** The spec of a Pod, also of those that a workload makes. */
-export type PodSpec = Installed<Wire<V1PodSpec>>;
+export type PodSpec = Installed<Wire<types.V1PodSpec>>;
 
 /**
  * A child as `status` and `handOver` read it, by the type that its kind declares: `child.kind === 'Deployment'` gives its

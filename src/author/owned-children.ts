@@ -7,26 +7,26 @@ import type { Control } from '../values/control.js';
 import type { Controller, Lookup, Reader, Watch } from '../contract/controller.js';
 import { NOTHING } from '../contract/plan.js';
 import type { Conclusion, Plan, Step } from '../contract/plan.js';
-import { SteadyRenderer } from '../render/deterministic.js';
-import type { SteadyRendering } from '../render/deterministic.js';
+import { Renderer } from '../render/renderer.js';
 import { OperatorError } from '../contract/error.js';
 import { secretType } from '../values/generated.js';
 import type { GeneratedValues } from '../contract/generated.js';
 import type { GeneratedSecrets } from './generated.js';
 import type { HandOver, HandOverFunction } from './hand-over.js';
-import type { Render, Rendered, RenderedKind, RenderInputs } from '../contract/kind.js';
+import type { KindContext, Rendered, RenderedKind } from '../contract/kind.js';
 import { parseLabelSelector, selects } from './label-selector.js';
 import type { LabelSelector } from './label-selector.js';
 import { childrenFieldManager, statusFieldManager } from '../contract/names.js';
 import { canonicalJson, contentHash } from '../values/json.js';
 import { controllerOf, describeRef, keyOf, objectId, objectKey, refOf } from '../contract/object.js';
-import type { AnyObject, CustomResource, KubernetesObject, OwnerReference } from '../contract/object.js';
+import type { AnyObject, CustomResource, OwnerReference } from '../contract/object.js';
 import { waitingOf } from './order.js';
 import { describeThrown, reading } from '../values/origin.js';
 import {
   keepIdentity,
   keepStatus,
   observedOf,
+  requireReadable,
   unreadableFor,
   withKeptStatus,
 } from '../values/projections.js';
@@ -63,9 +63,6 @@ const SETTLING: Readiness = {
     'What is rendered has changed back and forth without an edit: an earlier rendering is kept until it is known whether its own effects are the cause',
 };
 
-/** Maximum number of renderings until what a construct observes is what it renders; one that goes on never settles. */
-const MAX_PASSES = 10;
-
 /** Actions that may have changed what the construct of a plan reads. */
 const WRITTEN: ReadonlySet<Action> = new Set(['created', 'configured', 'corrected', 'recreated', 'deleted']);
 const CREATED: ReadonlySet<Action> = new Set(['created', 'recreated']);
@@ -86,7 +83,7 @@ interface Pass {
 /** Desired state. */
 interface Desired {
   readonly control: Control;
-  /** Nothing, where there is an error; but the last rendering of what never settles. */
+  /** Objects to be applied: none where there is an error, but the last rendering of what never settles. */
   readonly rendered: Rendered;
   /** Objects that the construct was given. */
   readonly observed?: readonly AnyObject[];
@@ -94,7 +91,7 @@ interface Desired {
   readonly error?: OperatorError;
   /** Whether an earlier rendering is applied until it is known why the later ones differ. @default false */
   readonly isHeld?: boolean;
-  /** Time at which another rendering may count. @default - it isn't known */
+  /** Time at which another rendering may count. @default - unknown */
   readonly requeueAt?: Date;
   /** Values that are made before anything else, so that Pods aren't replaced at once for their checksum. */
   readonly generate?: GeneratedValues;
@@ -118,18 +115,15 @@ export class OwnedChildren implements Controller {
   readonly watches: readonly Watch[];
   readonly lookups?: readonly Lookup[];
   private readonly selected?: LabelSelector;
-  private readonly renderer: SteadyRenderer;
-  /** Ids of what was rendered last, by key, of a kind that observes it. */
-  private readonly renderedLast = new Map<string, ReadonlySet<string>>();
+  private readonly renderer: Renderer;
   private readonly recreated: ReadonlySet<string>;
 
   constructor(
     private readonly owning: OwningKind,
-    private readonly render: Render,
+    context: Pick<KindContext, 'render' | 'policyInForce' | 'selector'>,
     private readonly functions: OwnFunctions = {},
-    /** Selector of its custom resources. */
-    selector?: string,
   ) {
+    const { selector } = context;
     this.name = owning.name;
     this.kind = owning.type.kind;
     const [first, ...others] = watchesFor(owning) as [Watch, ...Watch[]];
@@ -137,7 +131,7 @@ export class OwnedChildren implements Controller {
     if (selector !== undefined) this.selected = parseLabelSelector(selector);
     if (owning.references) this.lookups = owning.references.lookups;
     this.recreated = new Set(owning.children.filter(({ recreate }) => recreate).map(groupKind));
-    this.renderer = new SteadyRenderer(owning, render);
+    this.renderer = new Renderer(owning, context);
   }
 
   reconcile(key: string, reader: Reader, now: Date): Plan {
@@ -145,7 +139,6 @@ export class OwnedChildren implements Controller {
     // What is gone or going is cleaned up by the garbage collector, through the owner references.
     if (!cr || cr.metadata.deletionTimestamp) {
       this.renderer.forget(key);
-      this.renderedLast.delete(key);
       return NOTHING;
     }
     // The answer to a write may come after the watch has reported that it isn't selected any more.
@@ -199,8 +192,12 @@ export class OwnedChildren implements Controller {
         ...(found && { references: found }),
         ...(generated && { generated: generated.propsOf(cr, secret) }),
       };
-      const { held, ...rendering } = this.rendering(pass, inputs, !generate);
-      if (!control.isPaused) this.rememberRendered(cr, rendering.rendered);
+      const isPaused = control.isPaused ?? false;
+      const { held, ...rendering } = this.renderer.render(cr, inputs, {
+        ...pass,
+        isPaused,
+        isFinal: !generate,
+      });
       return {
         ...{ control, ...rendering, handedOver: this.handedOver(cr, own) },
         ...(generate && { generate }),
@@ -212,30 +209,6 @@ export class OwnedChildren implements Controller {
       const error = thrown instanceof OperatorError ? thrown : new OperatorError(bug);
       return { control, rendered: [], handedOver: [], error };
     }
-  }
-
-  /** @param isFinal whether what would be applied over and over is refused */
-  private rendering(
-    { cr, controlled, own, now }: Pass,
-    inputs: RenderInputs | undefined,
-    isFinal: boolean,
-  ): SteadyRendering & Pick<Desired, 'observed'> {
-    const render = (given: RenderInputs | undefined): Rendered => this.render(this.owning, cr, given);
-    const final = (given: RenderInputs | undefined, before?: Rendered): SteadyRendering =>
-      isFinal ? this.renderer.render(cr, given, own, now, before) : { rendered: before ?? render(given) };
-    if (!this.owning.observes) return final(inputs);
-    const given = (observed: readonly AnyObject[]): RenderInputs => {
-      requireReadable(observed);
-      return { ...inputs, observed: observedOf(observed) };
-    };
-    const last = this.renderedLast.get(keyOf(cr));
-    const known = { controlled, own, ...(last && { last }) };
-    const { rendered, observed } = renderObserving(cr, known, (objects) => render(given(objects)));
-    return { ...final(given(observed), rendered), observed };
-  }
-
-  private rememberRendered(cr: LiveResource, rendered: Rendered): void {
-    if (this.owning.observes) this.renderedLast.set(keyOf(cr), new Set(rendered.map(objectId)));
   }
 
   private handedOver(cr: LiveResource, children: readonly AnyObject[]): readonly HandOver[] {
@@ -405,47 +378,6 @@ export class OwnedChildren implements Controller {
   }
 }
 
-/** @throws OperatorError why one of them lacks what it should have */
-function requireReadable(objects: readonly KubernetesObject[]): void {
-  const unreadable = objects.map(unreadableFor).find(Boolean);
-  if (unreadable) throw unreadable;
-}
-
-/** Objects that a construct may observe. */
-interface Observable {
-  /** Objects with the owner reference, whatever wrote them. */
-  readonly controlled: readonly AnyObject[];
-  /** Controlled objects that were applied. */
-  readonly own: readonly AnyObject[];
-  /** Ids of the last rendering. @default - unknown, after a start */
-  readonly last?: ReadonlySet<string>;
-}
-
-/**
- * Renders until what the construct observes is what it renders: an object counts if this rendering or the last one names it, and
- * not for its owner reference. After a start, it begins with what was applied.
- * @throws OperatorError `NeverSettles`
- */
-export function renderObserving(
-  cr: CustomResource,
-  { controlled, own, last }: Observable,
-  render: (observed: readonly AnyObject[]) => Rendered,
-): { readonly rendered: Rendered; readonly observed: readonly AnyObject[] } {
-  const ids = (objects: readonly AnyObject[]): string => objects.map(objectId).join();
-  let observed = last ? controlled.filter((object) => last.has(objectId(object))) : own;
-  for (let count = 0; count < MAX_PASSES; count++) {
-    const rendered = render(observed);
-    const named = new Set([...rendered.map(objectId), ...(last ?? [])]);
-    const next = controlled.filter((object) => named.has(objectId(object)));
-    if (ids(next) === ids(observed)) return { rendered, observed };
-    observed = next;
-  }
-  throw new OperatorError({
-    reason: 'NeverSettles',
-    message: `${describeRef(refOf(cr))} renders other objects each time for those that it observes; let it render the same objects whether or not they are there`,
-  });
-}
-
 /** Returns those of the objects that a rendering names: no other object says anything of the custom resource. */
 function renderedIn(controlled: readonly AnyObject[], rendered: Rendered): readonly AnyObject[] {
   const named = new Set(rendered.map(objectId));
@@ -470,7 +402,7 @@ type Keep = (object: AnyObject) => Readonly<Record<string, unknown>> | undefined
 
 /** A type of children, and how its objects are treated. */
 export interface ChildType extends ResourceType, Pick<Watch, 'optional' | 'claims'> {
-  /** See `OwnStep.recreate`. @default false */
+  /** Whether its objects are deleted and created again where an immutable field has to change. @default false */
   readonly recreate?: boolean;
   /** @default - identity, our annotations and the status */
   readonly keep?: Keep;

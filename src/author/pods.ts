@@ -12,7 +12,7 @@ export interface KeptPod {
   readonly trouble?: PodTrouble;
   /** Without a trouble: since when its node has been preparing it for its containers. RFC 3339. */
   readonly startingSince?: string;
-  /** Name of what controls it, as a ReplicaSet. @default - it was made by itself */
+  /** Name of what controls it, as a ReplicaSet. @default - none */
   readonly controller?: string;
 }
 
@@ -222,10 +222,10 @@ function colon(detail: string): string {
   return detail && `: ${detail}`;
 }
 
-/** More of a message isn't read. A kubelet cuts those of containers at this length; those of registries have no limit. */
-const READ_LIMIT = 4096;
-/** Longer ones are cut: there is one for each pod in trouble. */
-const LENGTH_LIMIT = 500;
+/** Maximum number of characters that are read of a message. A kubelet cuts those of containers at this length; those of registries have no limit. */
+const MAX_READ = 4096;
+/** Maximum number of characters that are kept of a message: there is one for each pod in trouble. */
+const MAX_LENGTH = 500;
 
 const PASSING: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   // As in `(pod: "web-5d8f-x2x7q_shop(0b9f...)", container: web)` and `pod=web-5d8f-x2x7q_shop(0b9f...)`.
@@ -248,9 +248,9 @@ const PASSING: readonly (readonly [pattern: RegExp, replacement: string])[] = [
 export function steady(message: string, podName: string): string {
   const text = PASSING.reduce(
     (rest, [pattern, replacement]) => rest.replace(pattern, replacement),
-    message.slice(0, READ_LIMIT).replaceAll(podName, '*'),
+    message.slice(0, MAX_READ).replaceAll(podName, '*'),
   ).trim();
-  return text.length > LENGTH_LIMIT ? `${text.slice(0, LENGTH_LIMIT)}...` : text;
+  return text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH)}...` : text;
 }
 
 /**
@@ -259,7 +259,7 @@ export function steady(message: string, podName: string): string {
  */
 export function steadyUnschedulable(message: string, podName: string): string {
   const [, list] =
-    /^\d+\/\d+ nodes are available: (.*?)(?:\. .*|\.)?$/s.exec(message.slice(0, READ_LIMIT)) ?? [];
+    /^\d+\/\d+ nodes are available: (.*?)(?:\. .*|\.)?$/s.exec(message.slice(0, MAX_READ)) ?? [];
   if (!list) return steady(message, podName);
   const causes = list.split(/, (?=\d+ )/).map((cause) => steady(cause.replace(/^\d+ /, ''), podName));
   return [...new Set(causes)].sort().join(', ');

@@ -21,12 +21,12 @@ export type ReferenceProps<Spec> = ResourceTypeProps & {
    */
   readonly namespace?: (cr: CustomResource<Spec>) => string | undefined;
   /**
-   * The construct gets undefined where the object isn't there.
-   * @default false - the custom resource is stalled with the reason `ReferenceNotFound` until it is
+   * Whether the object may be missing: then the construct gets undefined.
+   * @default false - the custom resource is stalled with the reason `ReferenceNotFound` until it is there
    */
   readonly optional?: boolean;
   /**
-   * The construct gets the data of a Secret. They are kept in memory, and whatever it renders of them is stored unencrypted in
+   * Whether the construct gets the data of a Secret. They are kept in memory, and whatever it renders of them is stored unencrypted in
    * its children.
    * @default false - their checksum alone
    */

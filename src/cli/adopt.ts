@@ -12,7 +12,7 @@ import { offerTo } from '../engine/steps/ownership.js';
 import type { GivenResource, ObjectPreview } from '../engine/preview/preview.js';
 import type { Transport } from '../client/transport.js';
 import { applyDefaults } from '../validate/defaults.js';
-import { render } from '../render/render.js';
+import { render } from '../render/renderer.js';
 import { forPerson, withCluster } from './cluster.js';
 import type { SharedOptions } from './options.js';
 import { loadKinds } from './config.js';

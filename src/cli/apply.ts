@@ -20,7 +20,7 @@ import type { CustomResourceInput } from '../validate/custom-resource.js';
 import { placeOf } from '../validate/document.js';
 import { InputError } from '../validate/problem.js';
 import { offlineInputs } from '../render/references.js';
-import { render } from '../render/render.js';
+import { render } from '../render/renderer.js';
 import { forPerson, withCluster } from './cluster.js';
 import type { SharedOptions } from './options.js';
 import { loadKinds } from './config.js';

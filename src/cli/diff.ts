@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { render } from '../render/render.js';
+import { render } from '../render/renderer.js';
 import { withCluster } from './cluster.js';
 import { kindFlagValues } from './options.js';
 import type { SharedOptions } from './options.js';

@@ -6,7 +6,7 @@ import { groupKind } from '../contract/resource.js';
 import { suggest } from '../values/suggest.js';
 import { decodeText } from '../values/yaml.js';
 import { readStdin, remarkLine } from '../validate/document.js';
-import { showValue } from '../validate/problem.js';
+import { showValue } from '../values/path.js';
 import { parseResourceList, renderList } from './synth/resource-list.js';
 import type { ResourceList } from './synth/resource-list.js';
 import { fnOptions, kindFlagValues } from './options.js';

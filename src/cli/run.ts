@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { DriftMode } from '../contract/plan.js';
-import type { Kind, KindContext, Policy, Render } from '../contract/kind.js';
+import type { Kind, KindContext, Policy } from '../contract/kind.js';
 import { Api } from '../client/api.js';
 import { systemClock } from '../client/clock.js';
 import { UserCredentials } from '../client/credentials.js';
@@ -9,7 +9,7 @@ import { Manager } from '../engine/loop/manager.js';
 import { ScrapeReview } from '../engine/loop/scrape-review.js';
 import { UndiciTransport } from '../client/transport.js';
 import type { Transport } from '../client/transport.js';
-import { controllerRender } from '../render/render.js';
+import { synthesize } from '../render/synthesize.js';
 import { certificateIn, selfSignedCertificate } from '../telemetry/certificate.js';
 import { checkedPath } from '../telemetry/checks.js';
 import type { Check } from '../telemetry/checks.js';
@@ -62,13 +62,9 @@ export async function runController(options: RunOptions): Promise<void> {
   debugOnSignal(log, systemClock);
   collectWhenIdle();
   const access = clusterAccess(options);
-  const renderOnce = controllerRender();
   const context: KindContext = {
-    // What is rendered follows the policy in force.
-    render: Object.assign<Render, Pick<Render, 'policyInForce'>>(
-      (kind, cr, inputs) => renderOnce(kind, cr, { ...inputs, policy: policy?.current ?? NO_POLICY }),
-      { policyInForce: () => policy?.current },
-    ),
+    render: synthesize,
+    policyInForce: () => policy?.current ?? NO_POLICY,
     flags: kindFlagValues(options),
     operatorNamespace: access.namespace,
     ...(watchNamespace && { namespaces: watchNamespace }),

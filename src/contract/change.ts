@@ -47,7 +47,7 @@ export interface Change {
   readonly error?: OperatorError;
   /** Set when `action` is `corrected` or `drifted`. */
   readonly drift?: Drift;
-  /** The same drift was reported before. @default false */
+  /** Whether the same drift was reported before. @default false */
   readonly isKnown?: boolean;
   /** Names of the values that were generated. @default - none */
   readonly made?: readonly string[];

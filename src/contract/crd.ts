@@ -33,7 +33,7 @@ export interface StructuralSchema {
 export interface CrdColumn {
   readonly name: string;
   readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'date';
-  /** Where the value is, e.g. `.spec.image`; of a list, the first item alone is shown. */
+  /** Path of the value, e.g. `.spec.image`; of a list, the first item alone is shown. */
   readonly jsonPath: string;
   readonly description?: string;
   readonly format?: string;

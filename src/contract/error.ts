@@ -20,7 +20,7 @@ export interface OperatorErrorProps {
   readonly retry?: Retry;
   /** Least time until another try. @default 0 */
   readonly retryAfterMilliseconds?: number;
-  /** A kind has thrown what it shouldn't have: counted as a panic, and logged with its stack. @default false */
+  /** Whether a kind has thrown what it shouldn't have: counted as a panic, and logged with its stack. @default false */
   readonly isBug?: boolean;
   readonly cause?: unknown;
 }
@@ -39,7 +39,7 @@ export class OperatorError extends Error {
   readonly isBug: boolean;
   readonly [BRAND] = true;
 
-  /** Holds for one of another copy of this package too: an author's kinds may bring their own. */
+  /** Reports whether it is an OperatorError, also of another copy of this package: an author's kinds may bring their own. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     if (this !== OperatorError) return Function.prototype[Symbol.hasInstance].call(this, value);
     return typeof value === 'object' && value !== null && BRAND in value;

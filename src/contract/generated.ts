@@ -13,7 +13,7 @@ export interface GeneratedValue {
 /** Values that the operator makes for each custom resource of a kind, by their keys in its Secret. */
 export type GeneratedValues = Readonly<Record<string, GeneratedValue>>;
 
-/** Where the construct finds what was generated; the values themselves it never gets. */
+/** Names by which a construct refers to generated values; it never gets the values themselves. */
 export interface Generated<Name extends string = string> {
   /** The Secret that holds all values, e.g. for `envFrom` or a volume. */
   readonly secretName: string;

@@ -24,7 +24,7 @@ export interface CustomResourceProps<Spec> {
   readonly policy?: unknown;
   /** Objects that the custom resource refers to, by the names of the kind's `references`. @default - the kind declares none */
   readonly references?: unknown;
-  /** Where the values of the kind's `generated` are. @default - the kind declares none */
+  /** Names of the Secret and the keys that hold the values of the kind's `generated`. @default - the kind declares none */
   readonly generated?: unknown;
   /** The children as they are, of a kind that `observes` them; none of them without a cluster. @default - the kind doesn't */
   readonly observed?: unknown;
@@ -101,11 +101,7 @@ export interface Rendered extends Array<AnyObject> {
  * Turns a custom resource into objects: in memory, without I/O, always the same for the same input.
  * @throws OperatorError when the resource can't be rendered
  */
-export interface Render {
-  (kind: RenderedKind, cr: CustomResource, inputs?: RenderInputs): Rendered;
-  /** Returns what identifies the policy that it renders by. @defaultValue the policy never changes */
-  readonly policyInForce?: () => unknown;
-}
+export type Render = (kind: RenderedKind, cr: CustomResource, inputs?: RenderInputs) => Rendered;
 
 /** A kind as far as the renderer needs to know it. */
 export interface RenderedKind {
@@ -119,13 +115,15 @@ export interface RenderedKind {
   readonly references?: KindReferences;
   /** Values that are generated for its custom resources. @default - nothing */
   readonly generated?: KindGenerated;
-  /** The construct reads what its children say. @default false */
+  /** Whether the construct reads what its children say. @default false */
   readonly observes?: boolean;
 }
 
 /** Surroundings of a kind's controllers. */
 export interface KindContext {
   readonly render: Render;
+  /** Returns the policy by which custom resources are rendered now: the same object until it changes. @default - nothing is forbidden */
+  readonly policyInForce?: () => Policy;
   /** The values of the kind's flags, by name. @default - none is given */
   readonly flags?: FlagValues;
   /**
@@ -162,7 +160,7 @@ export interface Kind {
   readonly crd: CustomResourceDefinition;
   /** Schema of the kind's section of a policy. @default - the kind knows no policy, and a section for it is refused */
   readonly policySchema?: StructuralSchema;
-  /** Its controllers depend on its section of the policy, so that a change needs a restart, and says so. @default false */
+  /** Whether its controllers depend on its section of the policy, so that a change needs a restart, and says so. @default false */
   readonly policyAtStart?: boolean;
   /** Options of `run`, `synth`, `diff` and `install` for this kind; only of kinds that come with the project. @default - none */
   readonly flags?: readonly KindFlag[];
@@ -194,7 +192,7 @@ export interface KindFlag {
   /** Placeholder of the value in the help, e.g. `namespace`. */
   readonly value: string;
   readonly description: string;
-  /** Takes several values, separated by commas or given several times. @default false */
+  /** Whether it takes several values, separated by commas or given several times. @default false */
   readonly list?: boolean;
   /** Returns why a value can't be taken, as a sentence. @default - any value can */
   readonly check?: (value: string) => string | undefined;

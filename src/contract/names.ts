@@ -1,34 +1,11 @@
 import type { CustomResourceDefinition } from './crd.js';
 import { groupOf } from './object.js';
-import type { KubernetesObject } from './object.js';
 
 /** The value of `app.kubernetes.io/managed-by` on everything that is rendered here. */
 export const MANAGED_BY = 'reconstruct';
 
 /** On each applied object: the hash of what was rendered for it, and the UID of the custom resource that it was applied for. */
 export const APPLIED_HASH_ANNOTATION = 'reconstruct.kosmos.io/applied-hash';
-
-/** Record of the last apply of a child: by it a restart knows that nothing is to be done, and an owner its lost child. */
-export interface AppliedRecord {
-  /** `contentHash` of what was rendered for it. */
-  readonly hash: string;
-  /** UID of the custom resource that it was applied for. @default - unknown: applied by a release that didn't record it */
-  readonly owner?: string;
-}
-
-/** Returns the record in an annotation; undefined where nothing is recorded. Words that later releases add are ignored. */
-export function recordOf(
-  { metadata }: KubernetesObject,
-  annotation = APPLIED_HASH_ANNOTATION,
-): AppliedRecord | undefined {
-  const [hash, owner] = metadata.annotations?.[annotation]?.split(' ') ?? [];
-  return hash === undefined ? undefined : { hash, ...(owner && { owner }) };
-}
-
-/** Returns the value of the annotation that holds a record. */
-export function recordText({ hash, owner }: AppliedRecord): string {
-  return owner === undefined ? hash : `${hash} ${owner}`;
-}
 
 /** Before the field manager: the same on an object that others share, of which each manager applies a part. */
 export const SHARED_HASH_PREFIX = 'applied-hash.reconstruct.kosmos.io/';

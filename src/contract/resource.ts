@@ -18,7 +18,7 @@ export interface ResourceTypeProps {
   readonly kind: string;
   /** Name in request paths. @default - the kind in lower case and in the plural, e.g. `networkpolicies`, `gateways` */
   readonly plural?: string;
-  /** Specifies whether its objects are in namespaces. @default true */
+  /** Whether its objects are in namespaces. @default true */
   readonly namespaced?: boolean;
 }
 

@@ -38,14 +38,6 @@ export function condition(
   return { type, status, reason, message };
 }
 
-/** Writes a path as in `spec.ports[0].name`. */
-export function pathText(path: readonly (string | number)[]): string {
-  return path
-    .map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`))
-    .join('')
-    .slice(1);
-}
-
 /** Schema of a text in an admin's policy; the types of policies are derived from their schemas. */
 export function text(description: string, maxLength: number, pattern: string) {
   return { type: 'string', maxLength, pattern: `^${pattern}$`, description } as const;

@@ -4,9 +4,10 @@ import type { AnyObject, CustomResource } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import { parseDocuments, placeOf, readSources } from '../validate/document.js';
 import { hasFormat } from '../validate/formats.js';
-import { formatPath, InputError } from '../validate/problem.js';
+import { formatPath } from '../values/path.js';
+import { InputError } from '../validate/problem.js';
 import type { Path } from '../validate/problem.js';
-import { withEncodedSecret } from './render.js';
+import { withEncodedSecret } from './plain.js';
 
 /**
  * Reads the objects that custom resources may refer to, of whatever types.

@@ -1,14 +1,15 @@
 import { messageOf, OperatorError } from '../contract/error.js';
 import { isGenerated } from '../values/generated.js';
 import type { Rendered } from '../contract/kind.js';
-import { childrenFieldManager, GENERATED_ANNOTATION, recordOf } from '../contract/names.js';
+import { childrenFieldManager, GENERATED_ANNOTATION } from '../contract/names.js';
+import { recordOf } from '../values/applied-record.js';
 import { contentHash } from '../values/json.js';
 import { controllerOf, objectId } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
 import { readinessIn } from '../author/order.js';
 import { waitOf } from '../values/readiness.js';
-import { renderObserving } from '../author/owned-children.js';
+import { renderObserving } from '../render/settling.js';
 import { observedOf } from '../values/projections.js';
 import { APPLY } from '../client/api.js';
 import { wasAppliedBy } from '../engine/steps/managed-fields.js';

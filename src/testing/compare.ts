@@ -4,8 +4,7 @@ import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import { managedFieldsOf } from '../engine/steps/managed-fields.js';
 import type { ManagedFieldsEntry } from '../engine/steps/managed-fields.js';
-import { differences as deepDifferences } from '../render/deterministic.js';
-import { showValue } from '../validate/problem.js';
+import { differences as deepDifferences, showValue } from '../values/path.js';
 
 /** Returns what the operator's managers have applied; an entry without its hash was handed over to others. */
 export function ownEntries(object: AnyObject): readonly ManagedFieldsEntry[] {
@@ -104,7 +103,7 @@ export function differences(expected: unknown, found: unknown): Difference[] {
   const all = deepDifferences(expected, found);
   const ofValues = all.filter(({ path }) => path[1] !== 'owned');
   return (ofValues.length > 0 ? ofValues : all).map(({ path, values: [first, second] }) => ({
-    text: `${path.join('.')} is ${[second, first].map((value) => (value === undefined ? 'absent' : showValue(value))).join(' instead of ')}`,
+    text: `${(path as readonly (string | number)[]).join('.')} is ${[second, first].map((value) => (value === undefined ? 'absent' : showValue(value))).join(' instead of ')}`,
     ...{ expected: first, found: second },
   }));
 }

@@ -1,7 +1,8 @@
 import { isGenerated, rotationOf } from '../values/generated.js';
 import { OperatorError } from '../contract/error.js';
 import type { RenderedKind } from '../contract/kind.js';
-import { GENERATED_ANNOTATION, recordOf, ROTATE_ANNOTATION } from '../contract/names.js';
+import { GENERATED_ANNOTATION, ROTATE_ANNOTATION } from '../contract/names.js';
+import { recordOf } from '../values/applied-record.js';
 import { objectId } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
@@ -13,8 +14,21 @@ import { differences } from './compare.js';
 import { notApplicable } from './report.js';
 import type { Failure, Outcome } from './report.js';
 import { ANY_SITE } from './tested-kind.js';
-import { allowPods, attempt, becomes, conditionOf, CONVERGENCE_MILLISECONDS, denyPods } from './trial.js';
-import { isGone, mergeStatus, rolledOut, soon, Trial, trialOfEach, undisturbed } from './trial.js';
+import {
+  allowPods,
+  attempt,
+  becomes,
+  conditionOf,
+  CONVERGENCE_MILLISECONDS,
+  denyPods,
+  isGone,
+  mergeStatus,
+  rolledOut,
+  soon,
+  Trial,
+  trialOfEach,
+  undisturbed,
+} from './trial.js';
 import type { ConformanceRun } from './trial.js';
 import type { EventFault, KillPoint, Wire } from './wire.js';
 

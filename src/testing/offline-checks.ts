@@ -3,7 +3,7 @@ import type { StructuralSchema } from '../contract/crd.js';
 import { messageOf, OperatorError } from '../contract/error.js';
 import { isMap, objectId } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
-import { inAnotherWorld } from '../render/deterministic.js';
+import { withShiftedDateAndRandom } from '../render/steadiness.js';
 import { byId, differences, digestsOf, withoutDigests } from './compare.js';
 import type { Failure, Outcome } from './report.js';
 import { rendered } from './tested-kind.js';
@@ -67,7 +67,7 @@ export function rendering(tested: TestedKind): Outcome {
     const alone = made(first, sample);
     made(second, before);
     const after = made(second, sample);
-    const later = inAnotherWorld(() => made(first, sample));
+    const later = withShiftedDateAndRandom(() => made(first, sample));
     const turned = made(first, { ...sample, spec: reversed(sample.spec) as Sample['spec'] });
     // Under another name, a hash of the name differs too.
     const alike = (name: string, objects: AnyObject[]): unknown => {

@@ -4,7 +4,7 @@ import type { Kind, KindContext } from '../contract/kind.js';
 import { loadKubeconfig } from '../client/kubeconfig.js';
 import { Manager } from '../engine/loop/manager.js';
 import { UndiciTransport } from '../client/transport.js';
-import { render } from '../render/render.js';
+import { render } from '../render/renderer.js';
 import { silentLogger } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { installCrd } from './account.js';

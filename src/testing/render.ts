@@ -1,16 +1,14 @@
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { checkOptions, listOf, optional } from '../author/definition.js';
-import type { Option } from '../author/definition.js';
+import { checkNames } from '../author/definition.js';
 import { OperatorError } from '../contract/error.js';
 import type { Kind } from '../contract/kind.js';
-import { isMap } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { judge, KnownKinds, readCustomResources } from '../validate/custom-resource.js';
 import { formatProblem, InputError } from '../validate/problem.js';
 import { offlineInputs } from '../render/references.js';
 import type { OfflineInputs } from '../render/references.js';
-import { render as renderOne } from '../render/render.js';
+import { render as renderOne } from '../render/renderer.js';
 
 /**
  * Renders what the operator applies for a custom resource, for snapshots: in memory, without a cluster.
@@ -24,7 +22,7 @@ import { render as renderOne } from '../render/render.js';
  * kind that renders several custom resources together. `InvalidDefinition` for another member of `around`.
  */
 export function render(kind: Kind, cr: object, around: OfflineInputs = {}): AnyObject[] {
-  checkOptions('render', around, AROUND, 'give { policy }, { references } or { observed }');
+  checkNames('render', around, AROUND, 'give { policy }, { references } or { observed }');
   if (!('each' in kind.rendering))
     throw new OperatorError({
       reason: 'InvalidInput',
@@ -40,12 +38,7 @@ export function render(kind: Kind, cr: object, around: OfflineInputs = {}): AnyO
   return renderOne(each, stored, offlineInputs(each, stored, around));
 }
 
-const objects = listOf(isMap);
-const AROUND: readonly Option[] = [
-  ['policy', optional(isMap), 'give the sections by the names of kinds: { widget: { ... } }'],
-  ['references', optional(objects), 'give a list of objects'],
-  ['observed', optional(objects), 'give a list of objects'],
-];
+const AROUND = ['policy', 'references', 'observed'];
 
 /** A custom resource of a file. */
 export type SampleObject = AnyObject & { readonly spec: Readonly<Record<string, unknown>> };

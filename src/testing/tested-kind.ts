@@ -8,7 +8,7 @@ import { keepStatus } from '../values/projections.js';
 import { groupKind } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
 import { offlineInputs } from '../render/references.js';
-import { render } from '../render/render.js';
+import { render } from '../render/renderer.js';
 import { applyDefaults } from '../validate/defaults.js';
 import type { Spec } from './walk.js';
 

@@ -9,7 +9,8 @@ import { parseDocuments, placeOf, remarkLine, readSources } from './document.js'
 import type { Document, Remark, SourceOptions } from './document.js';
 import { checkNames, isDnsLabel, isDnsSubdomain } from './formats.js';
 import { fileName } from './output.js';
-import { formatProblem, InputError, MISSING, showValue } from './problem.js';
+import { formatProblem, InputError, MISSING } from './problem.js';
+import { showValue } from '../values/path.js';
 import type { Problem } from './problem.js';
 import { unknownRules, validatorOf } from './schema.js';
 import type { Validate } from './schema.js';

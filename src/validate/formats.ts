@@ -1,6 +1,6 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net';
 import { compileRegularExpression } from '../values/regular-expression.js';
-import { showValue } from './problem.js';
+import { showValue } from '../values/path.js';
 import type { Problem } from './problem.js';
 
 const INT32_MAX = 2 ** 31 - 1;

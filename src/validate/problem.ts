@@ -1,4 +1,5 @@
 import { OperatorError } from '../contract/error.js';
+import { formatPath } from '../values/path.js';
 
 /** Place in a document: keys of maps and indexes of lists. */
 export type Path = readonly (string | number)[];
@@ -38,26 +39,8 @@ export class InputError extends OperatorError {
   }
 }
 
-/** `spec.ports[0].port`, and `metadata.labels["a/b"]` for keys that aren't plain words. */
-export function formatPath(path: Path): string {
-  return path
-    .map((step, index) => {
-      if (typeof step === 'number') return `[${step}]`;
-      if (!/^[\w$-]+$/.test(step)) return `[${JSON.stringify(step)}]`;
-      return index === 0 ? step : `.${step}`;
-    })
-    .join('');
-}
-
 /** A problem without its place in a file: `spec.size: "2" is a string, not an integer; write it without quotes`. */
 export function formatProblem({ path, message, remedy }: Problem): string {
   const place = path.length > 0 ? `${formatPath(path)}: ` : '';
   return `${place}${message}${remedy === undefined ? '' : `; ${remedy}`}`;
-}
-
-/** A value as messages show it: JSON, cut after 60 characters. */
-export function showValue(value: unknown): string {
-  const text = typeof value === 'number' ? String(value) : (JSON.stringify(value) as string | undefined);
-  if (text === undefined) return String(value);
-  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }

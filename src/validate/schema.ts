@@ -4,7 +4,8 @@ import { valueAt } from '../contract/object.js';
 import type { UnknownRule, Rules } from './cel/rules.js';
 import { compileRules } from './cel/rules.js';
 import { RE2 } from './formats.js';
-import { formatProblem, showValue, UNKNOWN_FIELD } from './problem.js';
+import { formatProblem, UNKNOWN_FIELD } from './problem.js';
+import { showValue } from '../values/path.js';
 import type { Problem } from './problem.js';
 import { mistakesIn, mistakesInObject, reported } from './structural.js';
 

@@ -109,6 +109,12 @@ export function unreadableFor(object: KubernetesObject): OperatorError | undefin
   return (object as { readonly [UNREADABLE]?: OperatorError })[UNREADABLE];
 }
 
+/** @throws OperatorError why one of them lacks what it should have */
+export function requireReadable(objects: readonly KubernetesObject[]): void {
+  const unreadable = objects.map(unreadableFor).find(Boolean);
+  if (unreadable) throw unreadable;
+}
+
 /** Returns children as their construct reads them: in a fixed order, and without what differs in each cluster or with each write. */
 export function observedOf(children: readonly AnyObject[]): readonly AnyObject[] {
   const read = children.map(({ metadata, ...rest }): AnyObject => {

@@ -1,40 +1,31 @@
 /**
- * The candidate that a misspelt word most likely meant, or nothing when none is near: at most two edits away,
+ * Returns the candidate that a misspelt word most likely meant, or nothing when none is near: at most two edits away,
  * and no more than a third of the word.
  */
 export function suggest(word: string, candidates: readonly string[]): string | undefined {
   const limit = Math.min(2, Math.max(1, Math.floor(word.length / 3)));
-  let best: string | undefined;
-  let bestDistance = limit + 1;
-  for (const candidate of candidates) {
-    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
-    if (distance < bestDistance) {
-      best = candidate;
-      bestDistance = distance;
-    }
-  }
-  return best;
+  const distances = candidates.map(
+    (candidate) => [editDistance(word.toLowerCase(), candidate.toLowerCase()), candidate] as const,
+  );
+  const [nearest] = distances.filter(([distance]) => distance <= limit).sort(([a], [b]) => a - b);
+  return nearest?.[1];
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours that turn one word into the other. */
+/** Returns the number of insertions, deletions, replacements and swaps of neighbours that turn one word into the other. */
 function editDistance(a: string, b: string): number {
-  if (Math.abs(a.length - b.length) > 2) return Infinity;
-  const width = b.length + 1;
-  const cost = new Array<number>((a.length + 1) * width).fill(0);
-  const at = (i: number, j: number): number => cost[i * width + j] ?? Infinity;
-  for (let i = 0; i <= a.length; i += 1) {
-    for (let j = 0; j <= b.length; j += 1) {
-      if (i === 0 || j === 0) {
-        cost[i * width + j] = i + j;
-        continue;
-      }
-      const replaced = at(i - 1, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      const swapped =
-        i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? at(i - 2, j - 2) + 1 : Infinity;
-      cost[i * width + j] = Math.min(at(i - 1, j) + 1, at(i, j - 1) + 1, replaced, swapped);
+  let before: readonly number[] = [];
+  let last: readonly number[] = Array.from({ length: b.length + 1 }, (_, at) => at);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = (last[j - 1] ?? 0) + Number(a[i - 1] !== b[j - 1]);
+      const isSwap = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      const swapped = isSwap ? (before[j - 2] ?? Infinity) + 1 : Infinity;
+      row.push(Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, replaced, swapped));
     }
+    [before, last] = [last, row];
   }
-  return at(a.length, b.length);
+  return last[b.length] ?? 0;
 }
 
 /** Returns the name that was meant, or all there are. */

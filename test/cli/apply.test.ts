@@ -8,7 +8,7 @@ import type { OwnedKind } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import type { InstalledOperator } from '../../src/install/installed.js';
-import { render } from '../../src/render/render.js';
+import { render } from '../../src/render/renderer.js';
 import { Api } from '../../src/client/api.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { anObject, DEPLOYMENT, failure } from '../engine/support/builders.js';

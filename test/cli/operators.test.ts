@@ -12,7 +12,7 @@ import { appService } from '../../src/kinds/app-service/kind.js';
 import { builtInKinds } from '../../src/kinds/index.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
-import { render } from '../../src/render/render.js';
+import { render } from '../../src/render/renderer.js';
 import { anObject, failure } from '../engine/support/builders.js';
 import { MemoryCluster } from '../install/memory-cluster.js';
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { inAnotherWorld, unsteadiness } from '../../src/render/deterministic.js';
+import { withShiftedDateAndRandom, unsteadiness } from '../../src/render/steadiness.js';
 import type { AnyObject } from '../../src/contract/object.js';
 
 const map = (data: unknown, kind = 'ConfigMap', name = 'web'): AnyObject => ({
@@ -10,7 +10,7 @@ const map = (data: unknown, kind = 'ConfigMap', name = 'web'): AnyObject => ({
 
 /** What is told of objects that are made twice. */
 function told(make: () => readonly AnyObject[]): string | undefined {
-  const error = unsteadiness('Widget shop/web', make(), () => inAnotherWorld(make));
+  const error = unsteadiness('Widget shop/web', make(), () => withShiftedDateAndRandom(make));
   if (error) expect([error.reason, error.retry]).toEqual(['NotDeterministic', 'onChange']);
   return error?.message;
 }
@@ -85,7 +85,7 @@ it('leaves the clock as it was, also where it is thrown', () => {
   const throwing = (): never => {
     throw new Error('no');
   };
-  expect(() => inAnotherWorld(throwing)).toThrow('no');
+  expect(() => withShiftedDateAndRandom(throwing)).toThrow('no');
   expect([globalThis.Date, Math.random]).toEqual([before, random]);
   expect(new Date().constructor).toBe(before);
 });

@@ -54,7 +54,7 @@ const kind: OwningKind = {
 const render = vi.fn(() => [WEB]);
 
 function planned(resource: CustomResource, secret?: AnyObject, more: Partial<OwningKind> = {}) {
-  const controller = new OwnedChildren({ ...kind, ...more }, render, {});
+  const controller = new OwnedChildren({ ...kind, ...more }, { render });
   const watch = controller.watches.find(({ type }) => groupKind(type) === 'Secret')!;
   const kept = secret && watch.keep!(secret);
   const get = ({ kind }: { kind: string }) => (kind === 'Secret' ? kept : (resource as unknown as AnyObject));

@@ -1,10 +1,12 @@
+import { Construct } from 'constructs';
 import { inspect } from 'node:util';
 import { describe, expect, it, vi } from 'vitest';
 import type { ChangeSet } from '../../src/contract/change.js';
 import type { Reader } from '../../src/contract/controller.js';
 import type { EventProps, OwnStep, Plan } from '../../src/contract/plan.js';
 import { OperatorError } from '../../src/contract/error.js';
-import type { Render } from '../../src/contract/kind.js';
+import type { Policy, Render } from '../../src/contract/kind.js';
+import { RENDERED_WITHOUT_LIMIT } from '../../src/render/time-limit.js';
 import { APPLIED_HASH_ANNOTATION, LAST_APPLIED_ANNOTATION } from '../../src/contract/names.js';
 import { contentHash } from '../../src/values/json.js';
 import type { AnyObject, CustomResource } from '../../src/contract/object.js';
@@ -45,8 +47,12 @@ function cr(meta: object = {}, conditions?: object[]): CustomResource {
   return { ...made, spec: {}, ...(conditions && { status: { conditions } }) };
 }
 
+/** Never made: `render` stands for it, and without a limit of time, since the tests render thousands of times. */
+class Widget extends Construct {}
+RENDERED_WITHOUT_LIMIT.add(Widget);
+
 const KIND: OwningKind = {
-  ...{ name: 'widget', type: WIDGET, construct: undefined as never },
+  ...{ name: 'widget', type: WIDGET, construct: Widget },
   ...{ children: [SERVICE, DEPLOYMENT], formerChildren: [SECRET] },
 };
 
@@ -55,14 +61,19 @@ interface Given extends OwnFunctions {
   readonly children?: readonly AnyObject[];
   readonly related?: readonly AnyObject[];
   readonly render?: Render;
+  readonly policyInForce?: () => Policy;
   readonly kind?: Partial<OwningKind>;
 }
 
-function controller({ render = () => [WEB], status, handOver, kind }: Given = {}): OwnedChildren {
-  return new OwnedChildren({ ...KIND, ...kind }, render, {
-    ...(status && { status }),
-    ...(handOver && { handOver }),
-  });
+function controller({ render = () => [WEB], status, handOver, kind, ...given }: Given = {}): OwnedChildren {
+  return new OwnedChildren(
+    { ...KIND, ...kind },
+    { ...given, render },
+    {
+      ...(status && { status }),
+      ...(handOver && { handOver }),
+    },
+  );
 }
 
 function readerOf({ children = [], related = [], ...given }: Given): Reader {
@@ -955,14 +966,14 @@ describe('OwnedChildren, drift', () => {
 
 describe('OwnedChildren, a selector', () => {
   const planFor = (selector: string, labels: Record<string, string>): Plan =>
-    new OwnedChildren(KIND, () => [WEB], {}, selector).reconcile(
+    new OwnedChildren(KIND, { render: () => [WEB], selector }).reconcile(
       'shop/web',
       readerOf({ cr: cr({ labels }), children: [object(SERVICE, 'old')] }),
       NOW,
     );
 
   it('is that of the first watch alone', () => {
-    const { watches } = new OwnedChildren(KIND, () => [], {}, 'team=shop');
+    const { watches } = new OwnedChildren(KIND, { render: () => [], selector: 'team=shop' });
     expect(watches.map(({ selector }) => selector)).toEqual(['team=shop', undefined, undefined, undefined]);
   });
 
@@ -1003,8 +1014,7 @@ describe('OwnedChildren, a construct that is not deterministic', () => {
 
   it('is applied once where it changes with the time of day, then not until the custom resource or the policy changes', () => {
     let [time, policy] = [1, {}];
-    const render = Object.assign(() => [{ ...WEB, data: time }], { policyInForce: () => policy });
-    const one = controller({ render });
+    const one = controller({ render: () => [{ ...WEB, data: time }], policyInForce: () => policy });
     const planAt = (now: number, live = cr()): Plan => {
       time = now;
       return one.reconcile('shop/web', readerOf({ cr: live }), NOW);

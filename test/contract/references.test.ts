@@ -9,7 +9,8 @@ import { keepUnreadable } from '../../src/values/projections.js';
 import { checksumAnnotations, ReferenceResolver } from '../../src/author/references.js';
 import type { ReferenceProps } from '../../src/author/references.js';
 import { resourceType } from '../../src/contract/resource.js';
-import { controllerRender, render } from '../../src/render/render.js';
+import { render, Renderer } from '../../src/render/renderer.js';
+import { synthesize } from '../../src/render/synthesize.js';
 import { withoutDigests } from '../../src/testing/compare.js';
 
 const WIDGET = resourceType({ apiVersion: 'demo.io/v1', kind: 'Widget' });
@@ -157,7 +158,8 @@ it('a construct cannot change what others refer to as well', () => {
   const kind = { type: WIDGET, construct: Widget as never, children: [CONFIG_MAP], references };
   const made = (one: CustomResource) => {
     const found = references.resolve(one, () => ({ objects: [kept] }));
-    return controllerRender()(kind, one, { ...(found && { references: found }) });
+    const live = { controlled: [], own: [], now: new Date(0), isFinal: true, isPaused: false };
+    return new Renderer(kind, { render: synthesize }).render(one, { references: found! }, live).rendered;
   };
   expect(made(cr('b'))).toHaveLength(1);
   expect(() => made(cr('a', { token: 'of a' }))).toThrow(/not extensible/);

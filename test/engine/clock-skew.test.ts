@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import type { JobWatcherStatus } from '../../src/kinds/job-watcher/spec.js';
-import { render } from '../../src/render/render.js';
+import { render } from '../../src/render/renderer.js';
 import { anObject } from './support/builders.js';
 import type { ApiRequest, ApiResponse, ApiStream } from '../../src/client/transport.js';
 import { FakeApiServer } from './support/fake-api-server.js';

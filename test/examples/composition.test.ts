@@ -13,7 +13,7 @@ import type { AnyObject } from '../../src/contract/object.js';
 import { keepStatus } from '../../src/values/projections.js';
 import { dependencyReadiness } from '../../src/values/readiness.js';
 import { groupKind } from '../../src/contract/resource.js';
-import { render } from '../../src/render/render.js';
+import { render } from '../../src/render/renderer.js';
 import { exampleDocument, examplesFolder } from '../support/examples.js';
 
 const folder = join(examplesFolder, 'composition');

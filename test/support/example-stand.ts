@@ -13,7 +13,7 @@ import { groupKind, resourceType } from '../../src/contract/resource.js';
 import type { ResourceType } from '../../src/contract/resource.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
 import type { StreamIngress } from '../../src/kinds/stream-ingress/spec.js';
-import { render } from '../../src/render/render.js';
+import { render } from '../../src/render/renderer.js';
 import {
   Cluster,
   collection,

@@ -2,7 +2,7 @@ import { fieldChanges } from '../../src/cli/diff/fields.js';
 import type { FieldChange } from '../../src/cli/diff/fields.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { visible, withoutPicks } from '../../src/engine/preview/dry-run.js';
-import { render } from '../../src/render/render.js';
+import { render } from '../../src/render/renderer.js';
 import type { DiffDocument } from './commands.js';
 import type { Subject } from './subject.js';
 

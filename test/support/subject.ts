@@ -7,7 +7,7 @@ import { controllerOf } from '../../src/contract/object.js';
 import type { AnyObject, CustomResource, ObjectRef } from '../../src/contract/object.js';
 import { groupKind } from '../../src/contract/resource.js';
 import type { ResourceType } from '../../src/contract/resource.js';
-import { render } from '../../src/render/render.js';
+import { render } from '../../src/render/renderer.js';
 import { events, eventually, installCrd } from './cluster.js';
 import type { Cluster, DeleteOptions, EventuallyOptions, Place } from './cluster.js';
 

@@ -6,7 +6,7 @@ import { childrenFieldManager } from '../../src/contract/names.js';
 import { controllerOf, groupOf, objectKey } from '../../src/contract/object.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { groupKind } from '../../src/contract/resource.js';
-import { render } from '../../src/render/render.js';
+import { render } from '../../src/render/renderer.js';
 import { eventually } from './cluster.js';
 import type { EventuallyOptions } from './cluster.js';
 import { appliedBy, asStored, withoutBookkeeping } from './subject.js';

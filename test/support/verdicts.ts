@@ -1,7 +1,8 @@
 import type { CustomResourceDefinition } from '../../src/contract/crd.js';
 import { applyDefaults } from '../../src/validate/defaults.js';
 import { checkNames } from '../../src/validate/formats.js';
-import { formatPath, formatProblem } from '../../src/validate/problem.js';
+import { formatPath } from '../../src/values/path.js';
+import { formatProblem } from '../../src/validate/problem.js';
 import type { Problem } from '../../src/validate/problem.js';
 import { compileSchema, optionsFor } from '../../src/validate/schema.js';
 import type { Answer } from './cluster.js';

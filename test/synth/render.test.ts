@@ -5,7 +5,9 @@ import { OperatorError } from '../../src/contract/error.js';
 import type { CustomResourceProps } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
-import { controllerRender, inTime, render } from '../../src/render/render.js';
+import { render, Renderer } from '../../src/render/renderer.js';
+import { synthesize } from '../../src/render/synthesize.js';
+import { inTime } from '../../src/render/time-limit.js';
 import type { WidgetSpec } from './fixtures.js';
 import { widget, widgetKind } from './fixtures.js';
 
@@ -62,12 +64,13 @@ describe('A controller, with a construct that hangs', () => {
     const kind = kindThat((_, { spec }) => {
       for (runs++; spec.size === 0;);
     });
-    const render = controllerRender(100, () => now);
+    const renderer = new Renderer(kind, { render: synthesize }, 100, () => now);
+    const live = { controlled: [], own: [], now: new Date(0), isFinal: true, isPaused: false };
     const noPolicy = {};
     const fault = (uid: string, { policy = noPolicy, generation = 1, namespace = 'shop', size = 0 } = {}) => {
       const { metadata, ...cr } = widget('web', { image: 'nginx', size });
       try {
-        render(kind, { ...cr, metadata: { ...metadata, namespace, uid, generation } }, { policy });
+        renderer.render({ ...cr, metadata: { ...metadata, namespace, uid, generation } }, { policy }, live);
       } catch (error) {
         return error as OperatorError;
       }

@@ -34,7 +34,6 @@ test('what is given beside it is named, or refused with the names that there are
   expect(() => render(appService, web({}), policy as never)).toThrow(
     'render: unknown option appservice; there are policy, references, observed',
   );
-  expect(() => render(appService, web({}), { references: {} as never })).toThrow('give a list of objects');
 });
 
 test('a kind that renders all at once is refused', () => {

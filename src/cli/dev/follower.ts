@@ -4,7 +4,7 @@ import type { AnyObject } from '../../contract/object.js';
 import { groupKind } from '../../contract/resource.js';
 import type { Api } from '../../client/api.js';
 import type { Clock } from '../../client/clock.js';
-import { showValue } from '../../validate/problem.js';
+import { showValue } from '../../values/path.js';
 import { fieldChanges, redactedPair } from '../diff/fields.js';
 import { follow, look } from '../tree/model.js';
 import type { KindData } from '../operators.js';

@@ -10,7 +10,8 @@ import { checkDocuments, requireNamespace } from '../../validate/custom-resource
 import type { CheckOptions, CustomResourceInput } from '../../validate/custom-resource.js';
 import { parseOne } from '../../validate/document.js';
 import type { Document, Remark } from '../../validate/document.js';
-import { InputError, showValue, formatPath } from '../../validate/problem.js';
+import { InputError } from '../../validate/problem.js';
+import { showValue, formatPath } from '../../values/path.js';
 import { renderAll } from './synth.js';
 import type { Rendered, RenderOptions } from './synth.js';
 

@@ -10,7 +10,8 @@ import { manifestText, fileName, kindFileName } from '../../validate/output.js';
 import type { ManifestFile } from '../../validate/output.js';
 import { InputError } from '../../validate/problem.js';
 import { offlineInputs } from '../../render/references.js';
-import { copyPlain, render } from '../../render/render.js';
+import { copyPlain } from '../../render/plain.js';
+import { render } from '../../render/renderer.js';
 
 export interface RenderOptions {
   /** Objects that custom resources may refer to, beside each other. @default - none */

@@ -1,5 +1,7 @@
 import { hash } from 'node:crypto';
 import { canonicalJson, isContainer, isTooDeep, MAX_DEPTH, sorted } from '../../values/json.js';
+import { formatFieldPath } from '../../values/path.js';
+import type { Step } from '../../values/path.js';
 import type { Drift } from '../../contract/change.js';
 import {
   ADOPT_BY_ANNOTATION,
@@ -183,17 +185,13 @@ export function union(fields: FieldsV1, others: FieldsV1): FieldsV1 {
 
 /** Spells a path for people: `.spec.template.spec.containers[name="app"].image`. */
 export function describePath(path: FieldPath): string {
-  return path.map(describeSegment).join('');
+  return formatFieldPath(path.map(stepOf));
 }
 
-function describeSegment(segment: string): string {
+function stepOf(segment: string): Step {
   const value = segment.slice(2);
-  if (segment.startsWith('k:')) {
-    const keys = Object.entries(JSON.parse(value) as Record<string, unknown>);
-    return `[${keys.map(([name, key]) => `${name}=${JSON.stringify(key)}`).join(',')}]`;
-  }
-  if (segment.startsWith('v:')) return `[${value}]`;
-  return /^[\w-]+$/.test(value) ? `.${value}` : `[${JSON.stringify(value)}]`;
+  if (segment.startsWith('k:')) return JSON.parse(value) as Record<string, unknown>;
+  return segment.startsWith('v:') ? { '': JSON.parse(value) as unknown } : value;
 }
 
 export function isLeaf(fields: FieldsV1): boolean {

@@ -3,7 +3,7 @@ import { storedVersion } from '../../contract/crd.js';
 import type { CustomResourceDefinition } from '../../contract/crd.js';
 import { defineKind } from '../../author/define-kind.js';
 import { misdefined, shownOption, isGroup, isKubernetesGroup } from '../../author/definition.js';
-import { ENDING } from '../../render/deterministic.js';
+import { RENDERED_WITHOUT_LIMIT } from '../../render/time-limit.js';
 import { handOverReplicas } from '../../author/hand-over.js';
 import type { OwnedKind } from '../../contract/kind.js';
 import { lazily } from '../common.js';
@@ -20,7 +20,7 @@ export const appService = lazily(() =>
   defineAppService(new URL('../../../crds/appservices.kosmos.io.yaml', import.meta.url)),
 );
 
-ENDING.add(AppService);
+RENDERED_WITHOUT_LIMIT.add(AppService);
 
 /** Names for `--kinds` of the AppServices that come with the command, by group. */
 const SHIPPED: Readonly<Partial<Record<string, string>>> = {

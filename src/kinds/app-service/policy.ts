@@ -2,7 +2,8 @@ import type { StructuralSchema } from '../../contract/crd.js';
 import { OperatorError } from '../../contract/error.js';
 import type { CustomResourceProps } from '../../contract/kind.js';
 import type { FromSchema } from '../../author/typed-crd.js';
-import { oneOf, pathText, setOf } from '../common.js';
+import { oneOf, setOf } from '../common.js';
+import { formatPath } from '../../values/path.js';
 import { serviceType, type AppServiceSpec, type SecurityProfile } from './spec.js';
 
 /** The fields of the tutorial's AppService, which no admin can close. */
@@ -75,7 +76,7 @@ export function checkPolicy(props: Props): void {
   // An operator without a policy has an empty one, which forbids routes alone.
   if (!policy || (!props.spec.route && Object.keys(policy).length === 0)) return;
   const violations = RULES.flatMap((rule) => rule(policy, props));
-  const lines = violations.map(([path, message, remedy]) => `${pathText(path)}: ${message}; ${remedy}`);
+  const lines = violations.map(([path, message, remedy]) => `${formatPath(path)}: ${message}; ${remedy}`);
   if (violations[0])
     throw new OperatorError({
       reason: 'PolicyDenied',

@@ -4,7 +4,7 @@ import { PAUSED_ANNOTATION } from '../../contract/names.js';
 import { compare, objectKey } from '../../contract/object.js';
 import { controlOf } from '../../values/control.js';
 import { compileRegularExpression, sizeOfRegularExpression } from '../../values/regular-expression.js';
-import { pathText } from '../common.js';
+import { formatPath } from '../../values/path.js';
 import { durationSeconds } from './duration.js';
 import type { Outcome } from './job.js';
 import type { Settings } from './settings.js';
@@ -205,7 +205,7 @@ function patternSizes(spec: JobWatcherSpec): ReadonlyMap<string, number> {
 }
 
 function tooLarge(what: string, most: number, path: readonly (string | number)[]): OperatorError {
-  const message = `${pathText(path)}: ${what}, at most ${most} is allowed; give less, and smaller repetitions: "x{0,100}" stands for a hundred x`;
+  const message = `${formatPath(path)}: ${what}, at most ${most} is allowed; give less, and smaller repetitions: "x{0,100}" stands for a hundred x`;
   return new OperatorError({ reason: 'PatternsTooLarge', path, message });
 }
 

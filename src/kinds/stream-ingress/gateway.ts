@@ -3,7 +3,7 @@ import { Construct } from 'constructs';
 import type { ChangeSet } from '../../contract/change.js';
 import type { ConditionProps } from '../../contract/conditions.js';
 import type { Reader } from '../../contract/controller.js';
-import { ENDING } from '../../render/deterministic.js';
+import { RENDERED_WITHOUT_LIMIT } from '../../render/time-limit.js';
 import { OperatorError } from '../../contract/error.js';
 import type { CustomResourceProps, Render, RenderedKind } from '../../contract/kind.js';
 import { childLabels } from '../../contract/names.js';
@@ -58,7 +58,7 @@ export function gatewayRendering(
       });
     }
   }
-  ENDING.add(GatewayPort);
+  RENDERED_WITHOUT_LIMIT.add(GatewayPort);
   return { type, construct: GatewayPort, children: gatewayTypes(routeVersion) };
 }
 

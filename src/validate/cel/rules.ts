@@ -4,7 +4,7 @@ import type { StructuralSchema } from '../../contract/crd.js';
 import { messageOf } from '../../contract/error.js';
 import { isMap, valueAt } from '../../contract/object.js';
 import { parseDuration } from '../formats.js';
-import { showValue } from '../problem.js';
+import { showValue } from '../../values/path.js';
 import type { Path, Problem } from '../problem.js';
 import { isUnchanged, placeBelow } from '../unchanged.js';
 import type { Place } from '../unchanged.js';

@@ -6,7 +6,7 @@ import { OperatorError } from '../../../src/contract/error.js';
 import type { KindContext } from '../../../src/contract/kind.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import type { ApiResponse, Transport } from '../../../src/client/transport.js';
-import { render } from '../../../src/render/render.js';
+import { render } from '../../../src/render/renderer.js';
 import { failure } from '../../engine/support/builders.js';
 import { folderWith, widgetKind } from '../../synth/fixtures.js';
 import { StoredServer } from '../support/stored-server.js';

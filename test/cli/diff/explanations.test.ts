@@ -4,7 +4,7 @@ import { compare } from '../../../src/cli/diff/compare.js';
 import type { Explanation } from '../../../src/contract/plan.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { jobWatcher } from '../../../src/kinds/job-watcher/kind.js';
-import { render } from '../../../src/render/render.js';
+import { render } from '../../../src/render/renderer.js';
 import { folderWith } from '../../synth/fixtures.js';
 import { StoredServer } from '../support/stored-server.js';
 import { liveJob, liveWatcher } from '../../kinds/job-watcher/fixtures.js';

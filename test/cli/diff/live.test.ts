@@ -9,7 +9,7 @@ import { OperatorError } from '../../../src/contract/error.js';
 import type { KindContext } from '../../../src/contract/kind.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { childLabels } from '../../../src/contract/names.js';
-import { render } from '../../../src/render/render.js';
+import { render } from '../../../src/render/renderer.js';
 import { failure } from '../../engine/support/builders.js';
 import { Widget, widget, widgetKind } from '../../synth/fixtures.js';
 import { StoredServer } from '../support/stored-server.js';

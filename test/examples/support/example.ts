@@ -6,7 +6,7 @@ import { loadKinds } from '../../../src/cli/config.js';
 import type { Condition } from '../../../src/contract/conditions.js';
 import type { OwnedKind } from '../../../src/contract/kind.js';
 import type { AnyObject, CustomResource } from '../../../src/contract/object.js';
-import { render } from '../../../src/render/render.js';
+import { render } from '../../../src/render/renderer.js';
 
 export const root = join(import.meta.dirname, '../../..');
 

@@ -5,7 +5,7 @@ import type { AnyObject, CustomResource } from '../../../src/contract/object.js'
 import { volumeName } from '../../../src/kinds/app-service/construct.js';
 import { appService } from '../../../src/kinds/app-service/kind.js';
 import type { AppServiceSpec, FileMount } from '../../../src/kinds/app-service/spec.js';
-import { render as renderKind } from '../../../src/render/render.js';
+import { render as renderKind } from '../../../src/render/renderer.js';
 import { containerOf, refusal, render } from './render.js';
 
 /** What every case is added to. */

@@ -6,7 +6,7 @@ import type { KindContext } from '../../../src/contract/kind.js';
 import { streamIngress as kind } from '../../../src/kinds/stream-ingress/kind.js';
 import type { StreamIngress } from '../../../src/kinds/stream-ingress/spec.js';
 import type { StreamIngressPolicy } from '../../../src/kinds/stream-ingress/targets.js';
-import { render } from '../../../src/render/render.js';
+import { render } from '../../../src/render/renderer.js';
 import { synth } from '../../../src/cli/synth/synth.js';
 import { streamIngress, type Given } from './builders.js';
 

@@ -9,7 +9,7 @@ import { groupKind } from '../../../src/contract/resource.js';
 import { streamIngress as kind } from '../../../src/kinds/stream-ingress/kind.js';
 import type { StreamIngressStatus } from '../../../src/kinds/stream-ingress/spec.js';
 import type { StreamIngressPolicy } from '../../../src/kinds/stream-ingress/targets.js';
-import { render } from '../../../src/render/render.js';
+import { render } from '../../../src/render/renderer.js';
 import { managed, MANAGER, object } from './builders.js';
 
 export const NOW = new Date('2026-01-01T12:00:00Z');

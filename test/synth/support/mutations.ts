@@ -1,6 +1,6 @@
 import type { StructuralSchema } from '../../../src/contract/crd.js';
 import type { Path } from '../../../src/validate/problem.js';
-import { formatPath } from '../../../src/validate/problem.js';
+import { formatPath } from '../../../src/values/path.js';
 import { sample } from './samples.js';
 
 /** What is done to one part of an object. */

@@ -1,0 +1,263 @@
+import { OperatorError } from '../contract/error.js';
+import type {
+  KindContext,
+  ReferencedByName,
+  Render,
+  Rendered,
+  RenderedKind,
+  RenderInputs,
+} from '../contract/kind.js';
+import { recordOf } from '../values/applied-record.js';
+import { keyOf, objectId } from '../contract/object.js';
+import type { AnyObject, CustomResource } from '../contract/object.js';
+import { controlOf } from '../values/control.js';
+import { contentHash } from '../values/json.js';
+import { observedOf, requireReadable } from '../values/projections.js';
+import { ownerOf } from './children.js';
+import { Course, renderObserving } from './settling.js';
+import type { SteadyRendering } from './settling.js';
+import { changesByItself, readOf, unsteadiness, withShiftedDateAndRandom } from './steadiness.js';
+import { synthesize } from './synthesize.js';
+import { hasLimit, MAX_MILLISECONDS, StoppedRender, Stops, withinLimit } from './time-limit.js';
+
+/** Number of custom resources that are rendered twice before anything is created: an author sees at once what isn't deterministic. */
+const CHECKED_BEFORE_CREATION = 100;
+
+/** Inputs of a rendering. */
+interface Basis {
+  /** Hash of the custom resource, and of what it was rendered from. */
+  readonly inputs: string;
+  readonly policy: unknown;
+}
+
+/** Renderings of one custom resource. */
+interface Memory {
+  /** Inputs that it was rendered from in time: it ends for these. */
+  ended?: Basis;
+  /** Inputs for which it was stopped, and is not tried again. */
+  stopped?: { readonly basis: Basis; readonly error: StoppedRender };
+  /** Rendering that was accepted last. */
+  accepted?: { readonly basis: Basis; readonly hashes: string };
+  /** Renderings since an edit, of a kind that observes its children, or has references. */
+  settling?: { readonly basis: Basis; readonly course: Course };
+  /** Ids of what was rendered last, of a kind that observes its children. */
+  last?: ReadonlySet<string>;
+}
+
+/** Children of a custom resource as they are, and what becomes of its rendering. */
+interface LiveChildren {
+  /** Objects with the owner reference, whatever wrote them. */
+  readonly controlled: readonly AnyObject[];
+  /** Controlled objects that were applied. */
+  readonly own: readonly AnyObject[];
+  readonly now: Date;
+  /** Whether it is applied, so that it has to be steady. */
+  readonly isFinal: boolean;
+  /** Whether the next rendering observes what was rendered before this one. */
+  readonly isPaused: boolean;
+}
+
+/**
+ * Renders the custom resources of a kind for its controller.
+ *
+ * **Guarantees.** A construct is stopped that takes longer than 5 s, once for each custom resource and edit; it rests for a
+ * namespace in which that happens again and again, and for all after several in a row. What renders to something else each time
+ * is refused; what keeps changing what it reads is held at one rendering for a while.
+ */
+export class Renderer {
+  private readonly memories = new Map<string, Memory>();
+  private readonly stops = new Stops();
+
+  /**
+   * @param maxMilliseconds time after which a construct is stopped
+   * @param clock monotonic time in milliseconds
+   */
+  constructor(
+    private readonly kind: RenderedKind,
+    private readonly context: Pick<KindContext, 'render' | 'policyInForce'>,
+    private readonly maxMilliseconds = MAX_MILLISECONDS,
+    private readonly clock = () => performance.now(),
+  ) {}
+
+  /**
+   * @returns the latest rendering; where they don't settle, an earlier one, with `NeverSettles`, until they have been the same for
+   * a while, others are seen to change what is read, or the custom resource or the policy changes
+   * @throws OperatorError what the renderer throws; `RenderFailed` where the construct takes too long, or rests; `NotDeterministic`
+   */
+  render(
+    cr: CustomResource,
+    inputs: RenderInputs | undefined,
+    live: LiveChildren,
+  ): SteadyRendering & { readonly observed?: readonly AnyObject[] } {
+    if (!this.kind.observes) return this.steady(cr, inputs, live);
+    const memory = this.memoryOf(cr);
+    const given = (objects: readonly AnyObject[]): RenderInputs => {
+      requireReadable(objects);
+      return { ...inputs, observed: observedOf(objects) };
+    };
+    const observable = { ...live, ...(memory.last && { last: memory.last }) };
+    const once = (objects: readonly AnyObject[]): Rendered => {
+      const all = given(objects);
+      return this.timed(cr, all, this.basisOf(cr, all));
+    };
+    const { rendered, observed } = renderObserving(cr, observable, once);
+    const rendering = this.steady(cr, given(observed), live, rendered);
+    if (!live.isPaused) memory.last = new Set(rendering.rendered.map(objectId));
+    return { ...rendering, observed };
+  }
+
+  /** @param before rendering of the same inputs that was made already */
+  private steady(
+    cr: CustomResource,
+    inputs: RenderInputs | undefined,
+    { own, now, isFinal }: LiveChildren,
+    before?: Rendered,
+  ): SteadyRendering {
+    const basis = this.basisOf(cr, inputs);
+    const rendered = before ?? this.timed(cr, inputs, basis);
+    if (!isFinal) return { rendered };
+    this.requireSteady(cr, inputs, basis, rendered, own);
+    if (!inputs?.observed && !inputs?.references) return { rendered };
+    const { observed, references, ...others } = inputs;
+    const memory = this.memoryOf(cr);
+    const [edit, at] = [this.basisOf(cr, others), now.getTime()];
+    const course = isSame(memory.settling?.basis, edit)
+      ? memory.settling.course.next(cr, rendered, at)
+      : new Course(rendered.map(contentHash), at);
+    memory.settling = { basis: edit, course };
+    return course.applied(rendered, at);
+  }
+
+  /** Forgets a custom resource that has gone. */
+  forget(key: string): void {
+    this.memories.delete(key);
+  }
+
+  private memoryOf(cr: CustomResource): Memory {
+    const key = keyOf(cr);
+    const memory = this.memories.get(key) ?? {};
+    this.memories.set(key, memory);
+    return memory;
+  }
+
+  private basisOf({ metadata, spec }: CustomResource, inputs: RenderInputs | undefined): Basis {
+    // The generation alone stays where another schema of the CRD changes the spec.
+    const edit = `${metadata.uid} ${metadata.generation} ${contentHash(spec ?? {})}`;
+    const policy = this.context.policyInForce?.();
+    if (!inputs) return { inputs: edit, policy };
+    const { references, ...others } = inputs;
+    const read = references ? { ...others, references: digestOf(references) } : others;
+    return { inputs: `${edit} ${contentHash(read)}`, policy };
+  }
+
+  /** Renders within the limit of time, which inputs need only once, and not again where the construct was stopped. */
+  private timed(cr: CustomResource, inputs: RenderInputs | undefined, basis: Basis): Rendered {
+    const { kind, context, stops } = this;
+    const memory = this.memoryOf(cr);
+    const { policyInForce } = context;
+    const body = (): Rendered =>
+      context.render(kind, cr, policyInForce ? { ...inputs, policy: policyInForce() } : inputs);
+    if (!hasLimit(kind) || isSame(memory.ended, basis)) return body();
+    if (isSame(memory.stopped?.basis, basis)) throw memory.stopped.error;
+    const { uid = '', namespace = uid } = cr.metadata;
+    const rest = stops.restOf(namespace, this.clock());
+    if (rest) {
+      const message = `${ownerOf(kind, cr)} isn't rendered: the construct ${kind.construct.name} ${rest.why}; look for an endless loop, or a child process that hangs`;
+      const retryAfterMilliseconds = rest.milliseconds;
+      throw new OperatorError({ reason: 'RenderFailed', message, retry: 'backoff', retryAfterMilliseconds });
+    }
+    try {
+      const objects = withinLimit(kind, cr, body, this.maxMilliseconds);
+      memory.ended = basis;
+      stops.ended();
+      return objects;
+    } catch (error) {
+      if (error instanceof StoppedRender) {
+        memory.stopped = { basis, error };
+        stops.add(namespace, this.clock());
+      }
+      throw error;
+    }
+  }
+
+  /**
+   * Refuses what the same custom resource doesn't render to again. One that is edited, or under another policy, is
+   * rendered twice, unless its children have been made of the same rendering; so is one that is new, but in a burst only
+   * before its second write. One whose inputs are those of the accepted rendering has to render to the same again, which also
+   * finds what changes with the time of day. Nothing is known after a restart, so a rendering that was refused is checked again.
+   */
+  private requireSteady(
+    cr: CustomResource,
+    inputs: RenderInputs | undefined,
+    basis: Basis,
+    rendered: Rendered,
+    children: readonly AnyObject[],
+  ): void {
+    const memory = this.memoryOf(cr);
+    const hashes = rendered.map(contentHash);
+    const isKnown = isSame(memory.accepted?.basis, basis);
+    if (isKnown && memory.accepted?.hashes === hashes.join()) return;
+    const applied = new Set(children.map((child) => recordOf(child)?.hash));
+    const isApplied = hashes.length === children.length && hashes.every((hash) => applied.has(hash));
+    const isNew = children.length === 0 && this.memories.size > CHECKED_BEFORE_CREATION;
+    const again = (): Rendered => this.timed(cr, inputs, basis);
+    const isTrusted = !isKnown && (isApplied || isNew);
+    const error = isTrusted
+      ? undefined
+      : unsteadiness(ownerOf(this.kind, cr), rendered, again, readOf(inputs));
+    if (error) throw error;
+    if (isKnown) throw changesByItself(ownerOf(this.kind, cr));
+    memory.accepted = { basis, hashes: hashes.join() };
+  }
+}
+
+function isSame<T extends Basis>(a: T | undefined, b: Basis): a is T {
+  return a?.inputs === b.inputs && a.policy === b.policy;
+}
+
+/** Returns a digest of references. Each object is hashed once, since it is the same one until it changes. */
+function digestOf(references: ReferencedByName): string {
+  const all = Object.entries(references).map(([name, found]) => [
+    name,
+    [found].flat().map((object) => object && contentHash(object)),
+  ]);
+  return JSON.stringify(all);
+}
+
+/** Constructs that have made the same objects twice. */
+const compared = new WeakSet<RenderedKind['construct']>();
+
+/**
+ * Renders a custom resource with the construct of its kind, outside a controller.
+ *
+ * **Guarantees.** In memory, without I/O; the same input gives the same objects, with the keys of their maps
+ * sorted, whatever the environment says. The custom resource isn't changed. Every object is plain JSON, is of a
+ * type that the kind declares, and is there once; namespaced ones are in the namespace of the custom resource.
+ *
+ * **Assumptions.** The custom resource is valid and has its defaults. The construct depends on its props alone: the
+ * first time that it renders in a process, it is run twice, with another clock and other random numbers, and compared.
+ *
+ * **Errors.** `InvalidAnnotation`. An OperatorError that the construct throws comes through as it is. Others: `RenderFailed`, also of a construct
+ * that is stopped since it has taken 5 s,
+ * `UndeclaredChild`, `DuplicateChild`, `InvalidName`, `NameTooLong`, `ForeignNamespace`, `NotDeterministic`.
+ */
+export const render: Render = (kind, cr, inputs) => {
+  if (cr.metadata.annotations) controlOf(cr.metadata.annotations);
+  const once = (): Rendered => withinLimit(kind, cr, () => synthesize(kind, cr, inputs));
+  const objects = once();
+  if (!compared.has(kind.construct)) {
+    const again = (): Rendered => withShiftedDateAndRandom(once);
+    const error = unsteadiness(ownerOf(kind, cr), objects, again, readOf(inputs));
+    if (error) throw error;
+    compared.add(kind.construct);
+  }
+  return objects;
+};
+
+/**
+ * Renders a custom resource as the API server stores it, with the construct of its kind: for programs that have read it there.
+ * Tests take `render` of `cdk8s-reconstruct/testing`, which judges the custom resource by its CRD and fills in the defaults.
+ *
+ * Guarantees and errors are those of `render`: nothing of the custom resource is checked or filled in.
+ */
+export const renderStored: Render = render;
