@@ -1,6 +1,6 @@
 import type { FieldConflict } from '../contract/change.js';
 import { messageOf, OperatorError } from '../contract/error.js';
-import { LONGEST_RETRY_AFTER, PAUSES } from './retry.js';
+import { MAX_RETRY_AFTER, PAUSES } from './retry.js';
 import type { ApiResponse } from './transport.js';
 
 /** @see https://github.com/kubernetes/apimachinery/blob/v0.36.3/pkg/api/errors/errors.go (`NewGenericServerResponse`) */
@@ -100,9 +100,9 @@ export class ApiError extends Error {
   readonly said: string | undefined;
   /** Milliseconds that the API server has asked to wait, at most a minute; 0 if it hasn't. */
   readonly pauseMilliseconds: number;
-  /** See `ApiResponse.isRepeated`. */
+  /** Whether it is that of an earlier attempt; see `ApiResponse`. */
   readonly isRepeated: boolean;
-  /** See `ApiResponse.isSecondTry`. */
+  /** Whether a first attempt may have been carried out; see `ApiResponse`. */
   readonly isSecondTry: boolean;
 
   /** @param ofSecrets values of Secrets were sent, which the answer may repeat */
@@ -123,13 +123,13 @@ export class ApiError extends Error {
     this.pauseMilliseconds = pauseAskedBy(response);
   }
 
-  /** The resource version is too old to watch or page from. */
+  /** Whether the resource version is too old to watch or page from. */
   get expired(): boolean {
     return this.code === 410 || this.status.reason === 'Expired' || this.status.reason === 'Gone';
   }
 
   /**
-   * The kind itself isn't served: a path that no API knows is answered in plain text, and one below a group of
+   * Whether the kind itself isn't served: a path that no API knows is answered in plain text, and one below a group of
    * Kubernetes itself with a message that names no object.
    */
   get kindNotServed(): boolean {
@@ -137,7 +137,7 @@ export class ApiError extends Error {
     return code === 404 && (reason === undefined || this.status.message === UNKNOWN_RESOURCE);
   }
 
-  /** The API server knows the kind, and has no object of the name. */
+  /** Whether the API server knows the kind, and has no object of the name. */
   get objectIsGone(): boolean {
     return this.own.code === 404 && !this.kindNotServed;
   }
@@ -148,13 +148,13 @@ export class ApiError extends Error {
     return code === 409 && (reason === 'Conflict' || this.alreadyExists);
   }
 
-  /** A webhook or a policy objects, with whatever code and reason it likes. */
+  /** Whether a webhook or a policy objects, with whatever code and reason it likes. */
   get denied(): boolean {
     return DENIED.test(this.status.message ?? '');
   }
 
   /**
-   * The API server fills its cache of the type, as after a CRD was installed or the server was started. What keeps it from
+   * Whether the API server fills its cache of the type, as after a CRD was installed or the server was started. What keeps it from
    * that would be in the message.
    * @see https://github.com/kubernetes/apiserver/blob/v0.36.3/pkg/storage/cacher/ready.go
    */
@@ -162,12 +162,12 @@ export class ApiError extends Error {
     return this.code === 429 && this.status.message === 'storage is (re)initializing';
   }
 
-  /** All that keeps the object from being applied is that it would have to change what can't be changed. */
+  /** Whether all that keeps the object from being applied is a change of what can't be changed. */
   get immutableField(): boolean {
     return this.causes.length > 0 && this.causes.every(isImmutability) && this.refused && !this.wrongUid;
   }
 
-  /** An object that was taken for new is there already: a field can't be changed, or there would be a second controller. */
+  /** Whether an object that was taken for new is there already: a field can't be changed, or there would be a second controller. */
   get showsAnother(): boolean {
     const isSecondController = (cause: StatusCause): boolean =>
       cause.field === 'metadata.ownerReferences' &&
@@ -182,12 +182,12 @@ export class ApiError extends Error {
     );
   }
 
-  /** The API server can't reserve an address or a port, e.g. because it is about to stop; not that one is taken. */
+  /** Whether the API server can't reserve an address or a port, as when it is about to stop; not that one is taken. */
   get addressUnavailable(): boolean {
     return this.refused && this.causes.some((cause) => UNAVAILABLE.test(objectionOf(cause)));
   }
 
-  /** Nothing can be made in the namespace any more. */
+  /** Whether the namespace is being deleted, so that nothing can be created in it. */
   get namespaceTerminating(): boolean {
     return this.code === 403 && this.causes.some(({ reason }) => reason === 'NamespaceTerminating');
   }
@@ -198,30 +198,30 @@ export class ApiError extends Error {
     return this.code === 403 && FORBIDDEN.test(message) ? message.replace(FORBIDDEN, '') : '';
   }
 
-  /** There is one of that name, which is found out when everything else about a new object was found to be well. */
+  /** Whether there is one of that name, which is the last thing that is checked of a new object. */
   get alreadyExists(): boolean {
     return this.own.code === 409 && this.own.reason === 'AlreadyExists';
   }
 
-  /** A quota has too little left for it. */
+  /** Whether a quota has too little left for it. */
   get exceedsQuota(): boolean {
     return this.objection.startsWith('exceeded quota: ');
   }
 
-  /** A quota of objects is used up, by what may have been deleted a moment ago. */
+  /** Whether a quota of objects is used up, by what may have been deleted a moment ago. */
   get exceedsObjectQuota(): boolean {
     const [, asked = ''] = EXCEEDED.exec(this.objection) ?? [];
     return asked !== '' && asked.split(',').every((amount) => COUNTED.test(amount.replace(/=.*/, '')));
   }
 
-  /** The right itself is missing, and not that something objects to this one request. */
+  /** Whether the right itself is missing, and it isn't this one request that is objected to. */
   get lacksRight(): boolean {
     return /^User "(?:[^"\\]|\\.)*" cannot \w+ resource "/.test(this.objection);
   }
 
   /**
-   * A kind that was installed a moment ago is served some seconds before the plugin that checks owner references hears
-   * of it: that passes by itself.
+   * Whether the plugin that checks owner references hasn't heard of a kind yet, some seconds after it is served: that passes by
+   * itself.
    */
   get newToAdmission(): boolean {
     return this.objection.startsWith(
@@ -250,7 +250,7 @@ export class ApiError extends Error {
     return this.causes.map(({ field = '' }) => field.split('.').map((name) => `f:${name}`));
   }
 
-  /** A field isn't in the schema of a version in which something was applied, now or earlier. */
+  /** Whether a field isn't in the schema of a version in which something was applied, now or earlier. */
   get fieldNotInSchema(): boolean {
     return (
       this.code === 500 &&
@@ -260,12 +260,12 @@ export class ApiError extends Error {
     );
   }
 
-  /** The UID that was sent isn't the one of the object: it was replaced by a namesake. */
+  /** Whether the UID that was sent isn't that of the object: it was replaced by a namesake. */
   get wrongUid(): boolean {
     return this.refused && this.causes.some(({ field }) => field === 'metadata.uid');
   }
 
-  /** A webhook has a say, and gives it only where something is really written. */
+  /** Whether a webhook is asked that takes no dry runs. */
   get dryRunUnsupported(): boolean {
     return (
       this.code === 400 &&
@@ -282,12 +282,12 @@ export class ApiError extends Error {
     });
   }
 
-  /** Another field manager owns what was applied without force. */
+  /** Whether another field manager owns what was applied without force. */
   get fieldConflict(): boolean {
     return this.conflict && this.causes.some(({ reason }) => reason === 'FieldManagerConflict');
   }
 
-  /** The content of the object is refused, and would be again. */
+  /** Whether the content of the object is refused, and would be again. */
   get refused(): boolean {
     return this.code === 422 || this.fieldNotInSchema || this.refusedAsFailure !== undefined;
   }
@@ -380,7 +380,7 @@ function statusOf(body: unknown): ApiStatus {
 export function pauseAskedBy({ retryAfterSeconds, status, body }: ApiResponse): number {
   if (status < 300) return 0;
   const seconds = retryAfterSeconds ?? statusOf(body).details?.retryAfterSeconds ?? 0;
-  return Math.min(seconds * 1000, LONGEST_RETRY_AFTER);
+  return Math.min(seconds * 1000, MAX_RETRY_AFTER);
 }
 
 /** Returns how long the API server has asked to wait, in milliseconds; 0 if it hasn't. */
@@ -388,7 +388,7 @@ export function askedDelay(error: unknown): number {
   return error instanceof ApiError ? error.pauseMilliseconds : 0;
 }
 
-/** The server, or whatever answers for it, has too much to do for this request now. */
+/** Reports whether the server, or what answers for it, has too much to do for this request now. */
 export function isThrottled(error: unknown): boolean {
   return error instanceof ApiError && [429, 503, 504].includes(error.code);
 }
@@ -406,7 +406,7 @@ export function unanswered(error: unknown, what: string): unknown {
   return new OperatorError({ reason: 'Unreachable', message, retry: 'backoff', cause: error });
 }
 
-/** A TypeError with a cause is how `fetch` reports a connection that failed. */
+/** Reports whether a program is at fault; a TypeError with a cause is how `fetch` reports a connection that failed. */
 function isMistake(error: unknown): boolean {
   if (error instanceof TypeError) return error.cause === undefined;
   if (error instanceof RangeError || error instanceof ReferenceError || error instanceof SyntaxError)

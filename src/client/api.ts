@@ -31,7 +31,7 @@ export interface Scope {
 }
 
 export interface ListScope extends Scope {
-  /** Nothing but the metadata of each object leaves the API server. @default false */
+  /** Whether only the metadata of each object is read. @default false */
   readonly metadataOnly?: boolean;
 }
 
@@ -49,10 +49,10 @@ export type Propagation = 'Background' | 'Foreground' | 'Orphan';
 
 export interface ApplyOptions {
   readonly fieldManager: string;
-  /** Takes fields over from other managers instead of failing with 409. */
+  /** Whether fields are taken over from other managers, instead of failing with 409. */
   readonly force: boolean;
   readonly subresource?: 'status';
-  /** Has the API server judge it, and store nothing. @default false */
+  /** Whether the API server only judges it, and stores nothing. @default false */
   readonly dryRun?: boolean;
 }
 
@@ -129,15 +129,17 @@ export class Api {
   }
 
   /** All pages of a list. */
-  async listAll(scope: ListScope, signal: AbortSignal = new AbortController().signal): Promise<AnyObject[]> {
+  async listAll(scope: ListScope, signal?: AbortSignal): Promise<AnyObject[]> {
     const items: AnyObject[] = [];
-    let next: string | undefined;
-    do {
-      const page = await this.list(scope, next, signal);
-      items.push(...page.items);
-      next = page.continueToken;
-    } while (next !== undefined);
+    for await (const page of this.pages(scope, signal)) items.push(...page.items);
     return items;
+  }
+
+  /** Pages of a list, up to the last. */
+  async *pages(scope: ListScope, signal?: AbortSignal): AsyncGenerator<ListPage> {
+    let page: ListPage | undefined;
+    do yield (page = await this.list(scope, page?.continueToken, signal));
+    while (page.continueToken !== undefined);
   }
 
   /** Reads a path that isn't one of an object. */
@@ -289,8 +291,10 @@ export class Api {
     key: string,
     { subresource, ...request }: Omit<Sent, 'path'> & { readonly subresource?: string | undefined },
   ): Promise<ApiResponse> {
-    const path = objectPath(type, key) + (subresource ? `/${subresource}` : '');
-    return this.send(`${verb} ${type.kind} ${key}`, { ...request, path });
+    const { namespace, name } = splitKey(key);
+    const path = `${collectionPath(type, namespace)}/${encodeURIComponent(name)}`;
+    const of = subresource ? `/${subresource}` : '';
+    return this.send(`${verb} ${type.kind} ${key}`, { ...request, path: path + of });
   }
 
   private async send(what: string, request: Sent): Promise<ApiResponse> {
@@ -335,11 +339,6 @@ export function collectionPath(type: ResourceType, namespace: string | undefined
 
 function rootPath(apiVersion: string): string {
   return apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
-}
-
-function objectPath(type: ResourceType, key: string): string {
-  const { namespace, name } = splitKey(key);
-  return `${collectionPath(type, namespace)}/${encodeURIComponent(name)}`;
 }
 
 async function readAll(chunks: AsyncIterable<Uint8Array>): Promise<unknown> {

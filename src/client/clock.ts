@@ -12,38 +12,39 @@ export interface Clock {
 
 export interface Timer {
   /** Does nothing once the timer has fired. */
-  cancel(): void;
+  readonly cancel: () => void;
 }
 
-/** Node fires longer ones at once. */
-const LONGEST_TIMER_MILLISECONDS = 2 ** 31 - 1;
-
-/** The machine's own clock, for commands that wait: its timers keep the process alive. */
-export const patientClock: Clock = {
-  now: () => Date.now(),
-  monotonic: () => performance.now(),
-  setTimer: (delayMilliseconds, callback) => startTimer(delayMilliseconds, callback),
-};
+/** Maximum time of a timer: Node fires longer ones at once. */
+const MAX_TIMER_MILLISECONDS = 2 ** 31 - 1;
 
 /** The machine's own clock. Timers of more than 24 days fire after 24 days. */
 export const systemClock: Clock = {
-  ...patientClock,
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
   setTimer(delayMilliseconds, callback) {
-    const timer = startTimer(delayMilliseconds, callback);
+    const timer = setTimeout(callback, Math.min(delayMilliseconds, MAX_TIMER_MILLISECONDS));
     timer.unref();
-    return timer;
+    return {
+      cancel: () => {
+        clearTimeout(timer);
+      },
+    };
   },
 };
 
-function startTimer(delayMilliseconds: number, callback: () => void): Timer & { unref(): void } {
-  const timer = setTimeout(callback, Math.min(delayMilliseconds, LONGEST_TIMER_MILLISECONDS));
-  return {
-    unref: () => timer.unref(),
-    cancel: () => {
-      clearTimeout(timer);
-    },
-  };
-}
+/** The machine's own clock for commands that wait: its timers keep the process alive. */
+export const patientClock: Clock = {
+  ...systemClock,
+  setTimer(delayMilliseconds, callback) {
+    const timer = setTimeout(callback, delayMilliseconds);
+    return {
+      cancel: () => {
+        clearTimeout(timer);
+      },
+    };
+  },
+};
 
 /** Resolves after the delay, or as soon as the signal aborts. */
 export async function sleep(clock: Clock, delayMilliseconds: number, signal?: AbortSignal): Promise<void> {
@@ -97,6 +98,34 @@ export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | u
     return await Promise.race([work, aborted]);
   } finally {
     signal.removeEventListener('abort', abort);
+  }
+}
+
+/**
+ * Returns what the work comes to.
+ * @param work takes the signal that ends it
+ * @throws once the time is over or the outer signal aborts, whatever becomes of the work
+ */
+export async function within<T>(
+  clock: Clock,
+  milliseconds: number,
+  outer: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const ending = new AbortController();
+  const timer = clock.setTimer(milliseconds, () => {
+    ending.abort(new Error(`no answer within ${Number((milliseconds / 1000).toFixed(1))} s`));
+  });
+  const abort = (): void => {
+    ending.abort(outer.reason);
+  };
+  outer.addEventListener('abort', abort);
+  if (outer.aborted) abort();
+  try {
+    return await unlessAborted(work(ending.signal), ending.signal);
+  } finally {
+    timer.cancel();
+    outer.removeEventListener('abort', abort);
   }
 }
 

@@ -30,7 +30,7 @@ function sendable(text: string, what: string): string {
   throw unusable(`${what} has a line break, or a character that can't be sent; write it in one line`);
 }
 
-/** Where a transport has its credentials from. */
+/** Source of a transport's credentials. */
 export interface CredentialSource {
   /** @throws where there are none; the signal ends what it waits for */
   read(signal: AbortSignal): Promise<Credentials>;

@@ -2,9 +2,9 @@ import { OperatorError } from '../contract/error.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { pauseAskedBy } from './api-error.js';
-import { sleep, unlessAborted } from './clock.js';
+import { sleep, unlessAborted, within } from './clock.js';
 import type { Clock } from './clock.js';
-import { RETRY_AFTER_MARGIN, SERVER, WRITES_IN_FLIGHT } from './retry.js';
+import { RETRY_AFTER_MARGIN, SERVER, MAX_WRITES } from './retry.js';
 import { isConnectionLoss, ProxyFailure } from './transport.js';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from './transport.js';
 
@@ -14,9 +14,9 @@ import type { ApiRequest, ApiResponse, ApiStream, Transport } from './transport.
  */
 const READYZ: ApiRequest = { method: 'GET', path: '/readyz' };
 
-/** Reports whether this process may write. */
+/** Guard of writes. */
 export interface Fence {
-  /** Synchronous, and right at the very moment that it is asked. */
+  /** Reports whether this process may write, at the very moment that it is asked. */
   admits(): boolean;
 }
 
@@ -33,12 +33,12 @@ export interface GateProps {
   readonly maxWrites?: number;
 }
 
-/** The server can't be reached, as far as is known. */
+/** Time without an answer of the server. */
 interface Outage {
   readonly error: Error;
-  /** When the first request got no answer, by the monotonic clock. */
+  /** Time of the first request without an answer, by the monotonic clock. */
   readonly since: number;
-  /** Not a single connection that ended: there was no answer several times in a row. */
+  /** Whether there was no answer several times in a row, and it isn't a single connection that ended. */
   readonly isCertain: boolean;
 }
 
@@ -81,7 +81,7 @@ export class Gate implements Transport {
   }
 
   async request(req: ApiRequest): Promise<ApiResponse> {
-    const send = (each: ApiRequest): Promise<ApiResponse> => this.props.wire.request(each);
+    const send = this.props.wire.request.bind(this.props.wire);
     // Watches and lists keep the pause themselves; a create has no name in its path by which to know it.
     if (req.lease || req.method === 'GET' || req.method === 'POST') return this.withSecondTry(req, send);
     const { clock, random } = this.props;
@@ -103,7 +103,7 @@ export class Gate implements Transport {
   }
 
   async stream(req: ApiRequest): Promise<ApiStream> {
-    return this.withSecondTry(req, (each) => this.props.wire.stream(each));
+    return this.withSecondTry(req, this.props.wire.stream.bind(this.props.wire));
   }
 
   /** Ends probing, and fails what waits. */
@@ -181,10 +181,10 @@ export class Gate implements Transport {
 
   /** Resolves once the request may be sent; a write counts as in flight from then on. */
   private async acquire(isWrite: boolean, signal: AbortSignal | undefined): Promise<void> {
-    const { maxWrites = WRITES_IN_FLIGHT } = this.props;
+    const { maxWrites = MAX_WRITES } = this.props;
     for (;;) {
       signal?.throwIfAborted();
-      if (this.closed || (this.isUnreachable && (isWrite || !signal))) throw this.unreachable();
+      if (this.closed || (this.outage?.isCertain && (isWrite || !signal))) throw this.unreachable();
       if (!this.outage && (!isWrite || this.writes < maxWrites)) {
         if (isWrite) this.writes++;
         return;
@@ -248,20 +248,14 @@ export class Gate implements Transport {
   /** Returns why the server can't be used, if it can't. */
   private async probe(outer: AbortSignal): Promise<Error | undefined> {
     const { clock, wire } = this.props;
-    const tooLong = new AbortController();
-    const timer = clock.setTimer(SERVER.probeTimeout, () => {
-      tooLong.abort(new Error(`no answer within ${String(SERVER.probeTimeout / 1000)} s`));
-    });
-    const signal = AbortSignal.any([outer, tooLong.signal]);
     try {
       // A plugin that issues credentials may hang too, and knows no signal.
-      const { status } = await unlessAborted(wire.request({ ...READYZ, signal }), signal);
+      const ask = (signal: AbortSignal): Promise<ApiResponse> => wire.request({ ...READYZ, signal });
+      const { status } = await within(clock, SERVER.probeTimeout, outer, ask);
       const isDoubt = this.outage && !this.outage.isCertain;
       return status >= 500 && !isDoubt ? new NotReady(`${READYZ.path} answers ${status}`) : undefined;
     } catch (error) {
       return error as Error;
-    } finally {
-      timer.cancel();
     }
   }
 
@@ -307,7 +301,7 @@ export class Gate implements Transport {
   }
 }
 
-/** Asked again after each await. */
+/** Reports whether a signal has aborted; asked again after each await. */
 function isAborted(signal: AbortSignal): boolean {
   return signal.aborted;
 }

@@ -51,7 +51,7 @@ export interface ClusterAccess {
   readonly namespace: string;
   /** URL of the HTTP or HTTPS proxy. @default - none */
   readonly proxy?: string;
-  /** This process runs in a Pod, be it of this cluster or of another. */
+  /** Whether this process runs in a Pod, be it of this cluster or of another. */
   readonly inPod: boolean;
 }
 

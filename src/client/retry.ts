@@ -76,8 +76,8 @@ export const RETRY = {
   event: { initial: 500, max: 30_000 },
 } as const satisfies Record<string, Backoff>;
 
-/** A `Retry-After` beyond this counts as this. */
-export const LONGEST_RETRY_AFTER = 60_000;
+/** Maximum time of a `Retry-After`: a longer one counts as this. */
+export const MAX_RETRY_AFTER = 60_000;
 /** `Retry-After` is lengthened, since the server counts from when it answers, and spread so that clients don't return together. */
 export const RETRY_AFTER_MARGIN = { least: 1.05, spread: 0.15 };
 
@@ -97,7 +97,7 @@ export const PAUSES: Readonly<Record<string, { readonly least: number; readonly 
   ReferenceTooLarge: TOO_LARGE,
 };
 
-/** When a key is taken again after a reconcile. */
+/** Pauses after which a key is taken again after a reconcile. */
 export const REQUEUE = {
   /** A reconcile that takes longer is given up, and fails. */
   timeout: 120_000,
@@ -113,7 +113,7 @@ export const REQUEUE = {
   ownWrite: 10_000,
   /** The status of a custom resource was changed by another writer, such as an operator of another version. */
   foreignStatus: 5_000,
-  /** Nothing could be deleted for the pace. */
+  /** The pace of deletions was used up. */
   paced: 1_000,
   /** At least this, where objects of a plan are refused until different times. */
   refused: 100,
@@ -122,9 +122,9 @@ export const REQUEUE = {
   unreportedPause: 5_000,
 } as const;
 
-/** A body that was refused for good isn't sent again for this long, where nothing changes. */
+/** Time in which a body that was refused for good isn't sent again, where nothing changes. */
 export const REFUSAL_MILLISECONDS = 600_000;
-/** The API server announces a change to a Service first and releases its node ports up to this much later. */
+/** Maximum time from a change of a Service to the release of its node ports. */
 export const RELEASE_MILLISECONDS = 10_000;
 
 /** A writer that keeps changing a field of ours: corrections of one object. */
@@ -215,21 +215,17 @@ export const LEASE = {
 export const SCRAPE_REVIEW = {
   /** A revoked token is accepted for up to this long. */
   allowed: 60_000,
-  /** A request in the last 30 s of a permission has it renewed, and is answered by it. */
-  ahead: 30_000,
   /** A newly granted right takes effect after up to this long. */
   refused: 30_000,
   /** Tokens, of which a scraper has one at a time. */
   remembered: 256,
   /** Maximum number of reviews of unknown tokens in a second, or under way: anyone who reaches the port can cause them. */
   unknown: 16,
-  /** The same for one address. */
-  unknownOfSource: 4,
   /** Prometheus gives up after 10 s. */
   timeout: 8_000,
 } as const;
 
-/** Kubernetes kills a Pod 30 s after it has asked it to stop; until then there has to be time to release the lease. */
+/** Time for what is under way when the process stops: Kubernetes kills a Pod after 30 s, and the lease is released before. */
 export const DRAIN = 20_000;
 
 /** Share of a lower lane while others are busy. */
@@ -240,5 +236,5 @@ export const LANE_SHARE = {
   longest: 30_000,
 } as const;
 
-/** Requests that change something, under way at once. */
-export const WRITES_IN_FLIGHT = 32;
+/** Maximum number of requests under way that change something. */
+export const MAX_WRITES = 32;

@@ -9,7 +9,7 @@ import { Agent, buildConnector, Pool, ProxyAgent } from 'undici';
 import type { Dispatcher } from 'undici';
 import { messageOf } from '../contract/error.js';
 import { systemClock, unlessAborted } from './clock.js';
-import type { Clock, Timer } from './clock.js';
+import type { Clock } from './clock.js';
 import { UserCredentials } from './credentials.js';
 import type { Credentials, CredentialSource, TlsMaterial } from './credentials.js';
 import type { ClusterAccess } from './kubeconfig.js';
@@ -31,7 +31,7 @@ export interface ApiRequest {
   readonly lease?: boolean;
   /**
    * Called, synchronously, right before the request is written to its connection, on each attempt: what it throws is
-   * what the request fails with, and then nothing has been sent. @default - it may always be sent
+   * what the request fails with, and then nothing has been sent. @default - requests may always be sent
    */
   readonly admit?: () => void;
 }
@@ -123,22 +123,15 @@ interface Connection {
 
 /**
  * Requests over shared connections, one set for watches and the lease, one for the rest, so that neither waits for the
- * other.
+ * other. Its guarantees are in docs/engine.md.
  *
- * **Guarantees.** Credentials are read again every half minute, and the connections are replaced when a certificate or
- * key has changed; requests under way finish on the old ones. Until new credentials are there, the earlier ones are
- * used. A request that is answered with 401 is sent once more, with credentials that were read since; where none can be
- * had, 401 is the answer. Every hundred watches have a connection, which is as many as an API server takes on one. A
- * connection of which nothing is heard is ended within a minute. An answer is whole, or there is none.
- *
- * **Caveats.** HTTP/2 of undici joins headers of one name, by which two groups would become one: a user who is impersonated
- * with several is sent over HTTP/1.1. A silent connection through a proxy, or of HTTP/1.1, is only found out when a
- * request on it isn't answered.
+ * HTTP/2 of undici joins headers of one name, by which two groups would become one: a user who is impersonated with several is
+ * sent over HTTP/1.1.
  */
 export class UndiciTransport implements Transport {
   readonly host: string;
   private readonly origin: string;
-  /** Where the API begins, on a server that has more than one; without a slash at the end. */
+  /** Path at which the API begins, on a server that has more than one; without a slash at the end. */
   private readonly root: string;
   private readonly clock: Clock;
   private readonly answerTimeout: number;
@@ -380,17 +373,9 @@ class ProxyClient extends Pool {
   }
 }
 
-let lastDate = { text: '', milliseconds: NaN };
-
-/** The header changes once a second, and V8 takes its time for dates that aren't ISO 8601. */
-function dateOf(text: string): number {
-  if (text !== lastDate.text) lastDate = { text, milliseconds: Date.parse(text) };
-  return lastDate.milliseconds;
-}
-
 function headOf(headers: Dispatcher.ResponseData['headers']): Omit<ApiHead, 'status'> {
   const seconds = Number(headers['retry-after'] ?? NaN);
-  const date = dateOf(String(headers.date));
+  const date = Date.parse(String(headers.date));
   return {
     ...(Number.isFinite(seconds) && { retryAfterSeconds: seconds }),
     ...(Number.isFinite(date) && { dateMilliseconds: date }),
@@ -407,26 +392,21 @@ function endingSilent(connect: buildConnector.connector, clock: Clock): buildCon
   return (options, callback) => {
     connect(options, (...result) => {
       const [, socket] = result;
-      if (socket && 'alpnProtocol' in socket && socket.alpnProtocol === 'h2') listen(socket, clock);
+      if (socket && 'alpnProtocol' in socket && socket.alpnProtocol === 'h2') endSilent(socket, clock);
       callback(...result);
     });
   };
 }
 
-function listen(socket: Socket, clock: Clock): void {
-  let heard = socket.bytesRead;
-  // Counted, and not timed, for the process may have been stopped.
-  let silent = 0;
-  const look = (): void => {
-    silent = socket.bytesRead === heard ? silent + 1 : 0;
-    heard = socket.bytesRead;
-    if (silent < SERVER.silentPings) timer = clock.setTimer(SERVER.ping, look);
+function endSilent(socket: Socket, clock: Clock, heard = socket.bytesRead, silent = 0): void {
+  const timer = clock.setTimer(SERVER.ping, () => {
+    socket.off('close', timer.cancel);
+    // Counted, and not timed, for the process may have been stopped.
+    const pings = socket.bytesRead === heard ? silent + 1 : 0;
+    if (pings < SERVER.silentPings) endSilent(socket, clock, socket.bytesRead, pings);
     else socket.destroy(Object.assign(new Error('The connection went silent'), { code: 'UND_ERR_SOCKET' }));
-  };
-  let timer: Timer = clock.setTimer(SERVER.ping, look);
-  socket.once('close', () => {
-    timer.cancel();
   });
+  socket.once('close', timer.cancel);
 }
 
 /**
@@ -460,7 +440,7 @@ export class TruncatedAnswer extends Error {
 /** Errors of sockets and HTTP/2 sessions that end; not of names that aren't found, connections refused, or slow answers. */
 const LOST = /^(?:ECONNRESET|EPIPE|UND_ERR_SOCKET|UND_ERR_INFO|UND_ERR_CLOSED|ERR_HTTP2_.*)$/;
 
-/** The connection ended under a request: a server that restarts or sends GOAWAY, or a balancer between. */
+/** Reports whether the connection ended under a request: a server that restarts or sends GOAWAY, or a balancer between. */
 export function isConnectionLoss(error: unknown): boolean {
   if (error instanceof TruncatedAnswer) return true;
   return error instanceof Error && 'code' in error && LOST.test(String(error.code));

@@ -16,17 +16,17 @@ const EVENT_TYPE = resourceType({ apiVersion: 'events.k8s.io/v1', kind: 'Event' 
 const NOTE_LIMIT_BYTES = 1_024;
 const WORD_LIMIT = 128;
 
-/** After this long without a repetition, the same is an event of its own. */
+/** Time without a repetition after which the same is an event of its own. */
 export const QUIET_MILLISECONDS = 6 * 60_000;
 /** Time between updates of the count of a series that goes on. */
 export const REFRESH_MILLISECONDS = 30 * 60_000;
-/** Different notes within a series; what comes after only counts. */
-const WORDINGS = 5;
+/** Maximum number of different notes within a series; what comes after only counts. */
+const MAX_WORDINGS = 5;
 /** Maximum number of series that are kept, beyond what one operator sends in six minutes. */
 const MAX_SERIES = 4_096;
 
 const QUEUE_LIMIT = 1_000;
-/** When the process stops, what still waits gets this long. */
+/** Maximum time for what still waits when the process stops. */
 const FLUSH_MILLISECONDS = 3_000;
 
 export type Regarding = EventStep['regarding'];
@@ -62,14 +62,8 @@ interface Series {
   reportedAt: number;
   /** Whether it waits to be sent, or is under way. */
   queued: boolean;
-  /** Nothing will be added to it. */
+  /** Whether it has ended, so that no more is added to it. */
   over: boolean;
-}
-
-/** A series that is to be sent, and how often that has failed. */
-interface Delivery {
-  readonly series: Series;
-  tries: number;
 }
 
 /**
@@ -79,25 +73,18 @@ interface Delivery {
  * note is part of an event that can't be changed later, so another note is another object, up to five in a series: both a
  * mistake and the next one can be read, and text that never repeats floods nothing.
  *
- * **Guarantees.** Nothing waits for an event. The same event again is counted in the object that is there: however often it
- * happens, the API server gets the first, the second, one every half an hour, and one when it is over. At most 1,000 wait,
- * what is beyond is dropped and counted. One that fails is tried 12 times, each after a pause of its own, in which the
- * others are sent; all wait only where there was no answer. What waits and happens again is sent once, with its count at
- * that time.
- *
- * **Caveats.** One that can't be sent is logged, counted and dropped.
+ * However often an event happens, the API server gets the first, the second, one every half an hour, and one when it is over. They
+ * are sent one at a time; one that fails is tried 12 times, each after a pause of its own, in which the others are sent.
  * @see https://github.com/kubernetes/client-go/blob/master/tools/events/event_broadcaster.go
  */
 export class EventRecorder {
   private readonly series = new Map<string, Series>();
   private timer: Timer | undefined;
-  private readonly queue: Delivery[] = [];
-  /** Failed ones, each until its pause is over. */
-  private readonly backingOff = new Map<Delivery, Promise<void>>();
+  /** Series that wait to be sent, or are under way. */
+  private readonly deliveries = new Set<Promise<void>>();
+  /** Resolves when the next may be sent. */
+  private turn: Promise<void> = Promise.resolve();
   private readonly stopping = new AbortController();
-  private draining: Promise<void> | undefined;
-  /** Times in a row without an answer. */
-  private unanswered = 0;
   /** Whether events are being dropped, since the queue is full; logged once, until there is room again. */
   private overloaded = false;
 
@@ -109,7 +96,7 @@ export class EventRecorder {
     const key = keyOf(regarding, event);
     const known = this.series.get(key);
     const goesOn = known !== undefined && now.monotonic - known.last.monotonic < QUIET_MILLISECONDS;
-    if (goesOn && (known.event.note === event.note || known.wording >= WORDINGS)) {
+    if (goesOn && (known.event.note === event.note || known.wording >= MAX_WORDINGS)) {
       known.count++;
       known.last = now;
       this.enqueueIfDue(known, now.monotonic);
@@ -135,8 +122,7 @@ export class EventRecorder {
     const timer = this.props.clock.setTimer(FLUSH_MILLISECONDS, () => {
       this.stopping.abort();
     });
-    while (this.draining || this.backingOff.size > 0)
-      await (this.draining ?? Promise.race(this.backingOff.values()));
+    while (this.deliveries.size > 0) await Promise.all(this.deliveries);
     timer.cancel();
     this.stopping.abort();
   }
@@ -160,7 +146,7 @@ export class EventRecorder {
 
   private enqueueIfDue(series: Series, now: number): void {
     if (series.queued || !isDue(series, now)) return;
-    if (this.queue.length + this.backingOff.size >= QUEUE_LIMIT) {
+    if (this.deliveries.size >= QUEUE_LIMIT) {
       if (!this.overloaded)
         this.props.log.warn({ waiting: QUEUE_LIMIT }, 'too many events wait, dropping some');
       this.overloaded = true;
@@ -168,56 +154,35 @@ export class EventRecorder {
       return;
     }
     series.queued = true;
-    this.enqueue({ series, tries: 0 });
-  }
-
-  private enqueue(delivery: Delivery): void {
-    this.queue.push(delivery);
-    this.draining ??= this.drain();
-  }
-
-  private async drain(): Promise<void> {
-    for (let next = this.queue.shift(); next; next = this.queue.shift()) await this.deliver(next);
-    if (this.backingOff.size === 0) this.overloaded = false;
-    this.draining = undefined;
+    const delivery = this.deliver(series).finally(() => {
+      this.deliveries.delete(delivery);
+      if (this.deliveries.size === 0) this.overloaded = false;
+      series.queued = false;
+      // It may have happened again.
+      this.enqueueIfDue(series, this.props.clock.monotonic());
+    });
+    this.deliveries.add(delivery);
   }
 
   /** Never rejects. */
-  private async deliver(delivery: Delivery): Promise<void> {
-    const { series } = delivery;
-    const { signal } = this.stopping;
-    if (signal.aborted) {
-      this.drop(series, new Error('the process stops'));
-      return;
-    }
-    const { count } = series;
-    try {
-      await this.write(series, signal);
-      this.unanswered = 0;
-      this.count(series, count > 1 ? 'series' : 'sent', count);
-      this.finish(series);
-    } catch (error) {
-      delivery.tries++;
-      if (delivery.tries >= TRIES.event || !isRetriable(error)) this.drop(series, error);
-      else await this.retry(delivery, error);
-    }
-  }
-
-  /** Puts it to the end of the queue after a while. Resolves when the others may be sent. */
-  private async retry(delivery: Delivery, error: unknown): Promise<void> {
-    const over = this.pause(delivery.tries - 1, error).then(() => {
-      this.backingOff.delete(delivery);
-      this.enqueue(delivery);
-    });
-    this.backingOff.set(delivery, over);
-    if (!(error instanceof ApiError)) await this.pause(this.unanswered++, error);
-    else this.unanswered = 0;
-  }
-
-  private pause(failures: number, error: unknown): Promise<void> {
+  private async deliver(series: Series): Promise<void> {
     const { clock, random } = this.props;
-    const delay = Math.max(backoffDelay(RETRY.event, failures, random), askedDelay(error));
-    return sleep(clock, delay, this.stopping.signal);
+    const { signal } = this.stopping;
+    for (let failures = 0; ; failures++) {
+      const sent = this.turn.then(() => this.report(series, signal));
+      this.turn = sent.catch(() => undefined);
+      try {
+        await sent;
+        return;
+      } catch (error) {
+        if (signal.aborted || failures + 1 >= TRIES.event || !isRetriable(error)) {
+          this.drop(series, error);
+          return;
+        }
+        const pause = Math.max(backoffDelay(RETRY.event, failures, random), askedDelay(error));
+        await sleep(clock, pause, signal);
+      }
+    }
   }
 
   private drop(series: Series, failure: unknown): void {
@@ -228,13 +193,6 @@ export class EventRecorder {
       { error: messageOf(failure), type, reason },
       `event for ${describeRef(series.regarding)} not sent`,
     );
-    this.finish(series);
-  }
-
-  /** Queues a series again where it has happened again meanwhile. */
-  private finish(series: Series): void {
-    series.queued = isDue(series, this.props.clock.monotonic());
-    if (series.queued) this.queue.push({ series, tries: 0 });
   }
 
   /** Counts one as sent; also one that was dropped, so that its repetitions don't try it each time. */
@@ -242,6 +200,13 @@ export class EventRecorder {
     series.reported = reported;
     series.reportedAt = this.props.clock.monotonic();
     this.props.metrics.events.inc({ outcome });
+  }
+
+  private async report(series: Series, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) throw new Error('the process stops');
+    const { count } = series;
+    await this.write(series, signal);
+    this.count(series, count > 1 ? 'series' : 'sent', count);
   }
 
   private async write(series: Series, signal: AbortSignal): Promise<void> {
@@ -286,7 +251,7 @@ export class EventRecorder {
   }
 }
 
-/** The second occurrence is worth a request at once, later ones only now and then, and when it is over. */
+/** Reports whether a series is to be sent: the second occurrence at once, later ones now and then, and when it is over. */
 function isDue({ reported, count, over, reportedAt }: Series, now: number): boolean {
   if (reported === count) return false;
   return over || reported <= 1 || now - reportedAt >= REFRESH_MILLISECONDS;
@@ -309,13 +274,13 @@ function namespaceOf({ namespace }: Regarding): string {
   return namespace ?? 'default';
 }
 
-/** No answer, or an overloaded server. */
+/** Reports whether there was no answer, or that of an overloaded server. */
 function isRetriable(error: unknown): boolean {
   if (error instanceof OperatorError) return error.reason !== 'NotLeading';
   return !(error instanceof ApiError) || error.code === 429 || error.code >= 500;
 }
 
-/** Needs no warning: leadership went, the namespace goes, the right was not given. */
+/** Reports whether a failure needs no warning: leadership went, the namespace goes, the right was not given. */
 function isExpected(error: unknown): boolean {
   if (error instanceof OperatorError) return error.reason === 'NotLeading';
   return error instanceof ApiError && (error.code === 403 || error.code === 404);

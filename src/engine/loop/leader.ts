@@ -3,12 +3,12 @@ import { LEASE_NAME } from '../../contract/names.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import { ApiError } from '../../client/api-error.js';
-import { elapsed, instant, sleep, unlessAborted } from '../../client/clock.js';
+import { elapsed, instant, sleep, within } from '../../client/clock.js';
 import type { Clock, Instant, Timer } from '../../client/clock.js';
 import { microTime } from './events.js';
 import type { Fence } from '../../client/gate.js';
 import { LEASE, retried, TRIES } from '../../client/retry.js';
-import type { ApiRequest, Transport } from '../../client/transport.js';
+import type { ApiRequest, ApiResponse, Transport } from '../../client/transport.js';
 
 /** `coordination.k8s.io/v1` Lease. What isn't named here is left as it is. */
 export interface Lease {
@@ -46,16 +46,22 @@ export interface ElectorProps {
   readonly onLost: () => void;
 }
 
+/** State of a candidate. */
+type Candidacy =
+  /** Waits for the lease; `behind` is the holder that was logged. */
+  | { readonly is: 'waiting'; readonly behind?: string }
+  /** Holds the lease: the fence goes by the time at which the last successful renewal was sent. */
+  | { readonly is: 'leading'; readonly renewedAt: Instant; readonly expiry: Timer }
+  /** Has stopped, and writes nothing any more. */
+  | { readonly is: 'stopped' };
+
 /**
  * Holds the lease, or waits for it, and knows at any moment whether this process may write. Its guarantees are in
  * docs/engine.md.
  */
 export class Elector implements Fence {
-  /** Time when the last successful renewal was sent, which the fence goes by; none while the lease isn't ours. */
-  renewedAt: Instant | undefined;
+  private state: Candidacy = { is: 'waiting' };
   private readonly observed: ObservedLease;
-  private expiry: Timer | undefined;
-  private waitingFor: string | undefined;
   private failure: string | undefined;
   private readonly stopping = new AbortController();
   private readonly tried = new AbortController();
@@ -74,7 +80,12 @@ export class Elector implements Fence {
     return this.tried.signal;
   }
 
-  /** Timers may be late, so the age of the last renewal is looked at each time. */
+  /** Time at which the last successful renewal was sent; undefined while the lease isn't ours. */
+  get renewedAt(): Instant | undefined {
+    return this.state.is === 'leading' ? this.state.renewedAt : undefined;
+  }
+
+  /** Reports whether this process may write: by the age of the last renewal, since timers may be late. */
   admits(): boolean {
     this.loseIfExpired();
     return this.renewedAt !== undefined;
@@ -121,8 +132,7 @@ export class Elector implements Fence {
 
   /** Ends the candidacy without releasing the lease, for a process that can't be sure to have written its last. */
   stop(): void {
-    this.renewedAt = undefined;
-    this.expiry?.cancel();
+    this.enter({ is: 'stopped' });
     this.props.metrics.leader.set({ name: LEASE_NAME }, 0);
     this.stopping.abort();
   }
@@ -140,8 +150,8 @@ export class Elector implements Fence {
     const { holder, lease } = this.observed;
     if (holder !== identity) this.lose(holder ? `${holder} has it` : 'it was taken away');
     if (holder === identity || this.observed.remaining() <= 0) await this.claim(lease);
-    else if (this.waitingFor !== holder) {
-      this.waitingFor = holder;
+    else if (this.state.is === 'waiting' && this.state.behind !== holder) {
+      this.enter({ is: 'waiting', behind: holder });
       log.info({ holder }, `waiting for ${holder}`);
     }
   }
@@ -192,15 +202,13 @@ export class Elector implements Fence {
     const { clock, log, metrics, onLeading, identity } = this.props;
     const left = LEASE.renewDeadline - elapsed(clock, sentAt);
     // An answer that has slept on its way is no proof any more.
-    if (left <= 0 || this.stopping.signal.aborted) return;
-    const gained = !this.renewedAt;
-    this.renewedAt = sentAt;
-    this.expiry?.cancel();
-    this.expiry = clock.setTimer(left, () => {
+    if (left <= 0 || this.state.is === 'stopped') return;
+    const wasLeading = this.state.is === 'leading';
+    const expiry = clock.setTimer(left, () => {
       this.loseIfExpired();
     });
-    if (!gained) return;
-    this.waitingFor = undefined;
+    this.enter({ is: 'leading', renewedAt: sentAt, expiry });
+    if (wasLeading) return;
     metrics.leader.set({ name: LEASE_NAME }, 1);
     log.info({ identity }, 'became leader');
     onLeading(this.observed.aloneSince);
@@ -215,14 +223,18 @@ export class Elector implements Fence {
   }
 
   private lose(why: string): void {
-    if (!this.renewedAt) return;
+    if (this.state.is !== 'leading') return;
     const { log, metrics, onLost } = this.props;
-    this.renewedAt = undefined;
-    this.expiry?.cancel();
+    this.enter({ is: 'waiting' });
     metrics.leader.set({ name: LEASE_NAME }, 0);
     metrics.leadershipLosses.inc({ name: LEASE_NAME });
     log.warn({ why }, 'lost the lease');
     onLost();
+  }
+
+  private enter(state: Candidacy): void {
+    if (this.state.is === 'leading') this.state.expiry.cancel();
+    this.state = state;
   }
 
   private remedyOf(error: unknown): string {
@@ -264,31 +276,18 @@ export class Elector implements Fence {
     return this.send('Update', signal, { method: 'PUT', path, body: lease });
   }
 
-  /** Ends in time whatever becomes of the request, e.g. while credentials are fetched in vain. */
+  /** Ends in time whatever becomes of the request, as where a credential plugin hangs. */
   private async send(verb: string, stop: AbortSignal, request: ApiRequest): Promise<Lease> {
     const { clock, transport, namespace } = this.props;
     const what = `${verb} Lease ${namespace}/${LEASE_NAME}`;
     let timeout = LEASE.renewDeadline / 2;
     if (this.renewedAt)
       timeout = Math.max(0, Math.min(timeout, LEASE.renewDeadline - elapsed(clock, this.renewedAt)));
-    const ending = new AbortController();
-    const timer = clock.setTimer(timeout, () => {
-      ending.abort(new Error(`${what}: no answer within ${(timeout / 1000).toFixed(1)} s`));
-    });
-    const giveUp = (): void => {
-      ending.abort(new Error(`${what}: given up, since this process stops`));
-    };
-    stop.addEventListener('abort', giveUp);
-    if (stop.aborted) giveUp();
-    const { signal } = ending;
-    try {
-      const response = await unlessAborted(transport.request({ ...request, lease: true, signal }), signal);
-      if (response.status < 200 || response.status > 299) throw new ApiError(what, response);
-      return response.body as Lease;
-    } finally {
-      timer.cancel();
-      stop.removeEventListener('abort', giveUp);
-    }
+    const ask = (signal: AbortSignal): Promise<ApiResponse> =>
+      transport.request({ ...request, lease: true, signal });
+    const response = await within(clock, timeout, stop, ask);
+    if (response.status < 200 || response.status > 299) throw new ApiError(what, response);
+    return response.body as Lease;
   }
 }
 
@@ -311,7 +310,7 @@ function claimed(
   };
 }
 
-/** The lease was changed, created or deleted since it was seen. */
+/** Reports whether the lease was changed, created or deleted since it was seen. */
 function isConflict(error: unknown): boolean {
   return isMissing(error) || (error instanceof ApiError && error.code === 409);
 }

@@ -22,19 +22,7 @@ export interface TriggersProps {
   readonly log: Logger;
 }
 
-/**
- * Puts the keys that a change concerns into the queue.
- *
- * **Guarantees.** The keys of the old state and those of the new are taken, since an object may change hands, and those
- * that the object is in the way of, or has had a claim of. What changes only in the status of a child, or in an object that
- * is only read, is looked at within 100 ms, or in a burst within a second and once everything has been created; what another
- * writer changes in the status of the custom resource within 5 s, so that two that disagree write little; everything else at
- * once. What is kept of an object that is only read has to differ. A change of the custom resource, which is what
- * the first watch delivers, comes first. Where the controller lets things settle, a key is taken once they have. A mapping
- * that throws hides the change from no other controller. What a plan writes wakes its key after ten seconds or the
- * settling time, unless something else does before: it may have come on top of what others did. The status of the custom
- * resource that it writes doesn't.
- */
+/** Puts the keys that a change concerns into the queue; which, and how soon, is in docs/engine.md. */
 export class Triggers {
   constructor(private readonly props: TriggersProps) {
     const { controller, reader } = props;
@@ -86,7 +74,10 @@ export class Triggers {
     const resources = first && watch.concerns ? this.props.reader.storeOf(first).objects() : [];
     if (before) this.collect(keys, watch, before, resources);
     if (after) this.collect(keys, watch, after, resources);
-    if (before && watch.claims) this.release(keys, this.claimsOf(watch, before), this.claimsOf(watch, after));
+    if (before && watch.claims) {
+      const has = after ? this.textsFrom(watch, 'claims', after) : [];
+      this.release(keys, this.textsFrom(watch, 'claims', before), has);
+    }
     const isCustomResource = laneOfEvents === 'change';
     const mayBeOwn = after && !source.list && (isStatus || !isCustomResource);
     const settle = source.list || (isStatus && isCustomResource) ? undefined : controller.settle;
@@ -117,43 +108,37 @@ export class Triggers {
     object: AnyObject,
     resources: readonly AnyObject[] = [],
   ): void {
-    const { controller } = this.props;
-    const [first = watch] = controller.watches;
-    const add = (from: Watch, mapped: AnyObject): void => {
-      for (const key of textsOf('mapsTo', from.mapsTo(mapped))) keys.add(key);
-    };
-    this.guard([object], 'mapped', () => {
-      add(watch, object);
-    });
+    for (const key of this.textsFrom(watch, 'mapsTo', object)) keys.add(key);
+    const [first = watch] = this.props.controller.watches;
     for (const resource of resources)
-      this.guard([resource, object], 'matched with what it may be concerned by', () => {
-        if (watch.concerns?.(object, resource)) add(first, resource);
-      });
+      if (this.isConcerned(watch, object, resource))
+        for (const key of this.textsFrom(first, 'mapsTo', resource)) keys.add(key);
     for (const key of this.props.blockers.waitingFor(objectId(object))) keys.add(key);
   }
 
-  private claimsOf(watch: Watch, object: AnyObject | undefined): readonly string[] {
-    if (!object) return [];
-    return (
-      this.guard([object], 'asked for claims', () => textsOf('claims', watch.claims?.(object) ?? [])) ?? []
-    );
+  private isConcerned(watch: Watch, object: AnyObject, resource: AnyObject): boolean {
+    try {
+      return watch.concerns?.(object, resource) ?? false;
+    } catch (error) {
+      this.reportBug([resource, object], 'matched with what it may be concerned by', error);
+      return false;
+    }
   }
 
-  /**
-   * Calls a function of the kind for one object: what it throws keeps no other from being looked at.
-   * @param read objects that the function reads, the one that is named first
-   */
-  private guard<T>(read: readonly [AnyObject, ...AnyObject[]], what: string, call: () => T): T | undefined {
+  /** Calls a function of the kind for one object: what it throws keeps no other from being looked at. */
+  private textsFrom(watch: Watch, name: 'mapsTo' | 'claims', object: AnyObject): readonly string[] {
     try {
-      return call();
+      return textsOf(name, name === 'claims' ? (watch.claims?.(object) ?? []) : watch.mapsTo(object));
     } catch (error) {
-      const name = describeRef(refOf(read[0]));
-      this.props.log.error(
-        { err: thrownReading(read, error) },
-        `${name} can't be ${what}, which is a bug of the kind`,
-      );
-      return undefined;
+      this.reportBug([object], name === 'mapsTo' ? 'mapped' : 'asked for claims', error);
+      return [];
     }
+  }
+
+  /** @param read objects that the function reads, the one that is named first */
+  private reportBug(read: readonly [AnyObject, ...AnyObject[]], what: string, error: unknown): void {
+    const message = `${describeRef(refOf(read[0]))} can't be ${what}, which is a bug of the kind`;
+    this.props.log.error({ err: thrownReading(read, error) }, message);
   }
 
   private release(keys: Set<string>, had: readonly string[], has: readonly string[]): void {
@@ -183,23 +168,18 @@ function hasSameIntent(before: AnyObject | undefined, after: AnyObject | undefin
   );
 }
 
-/** Keys within a second that are a burst: far more than people change, far fewer than a rollout of everything. */
+/** Number of keys within a second that are a burst: far more than people change, far fewer than a rollout of everything. */
 const SIZE = 32;
 const WINDOW_MILLISECONDS = 1_000;
 
-/** A Deployment that rolls changes its status many times a second; each costs a write of ours at worst. */
+/** Delay of a status: a Deployment that rolls changes its own many times a second, and each may cost a write of ours. */
 const STATUS_DELAY_MILLISECONDS = 100;
-/** Statuses would be in the way of what is to be created, and are fewer when they are written later. */
+/** Delay of a status in a burst: statuses would delay what is to be created, and are fewer when they are written later. */
 const STATUS_DELAY_IN_A_BURST_MILLISECONDS = 1_000;
 
-/**
- * Knows whether more is asked for than usual, and so how long a status may wait.
- *
- * **Guarantees.** However often a key is taken meanwhile for other reasons, what its status may still wait is counted from
- * the first time that it was left.
- */
+/** Knows whether more is asked for than usual, and so how long a status may wait, from the first time that it was left. */
 export class Burst {
-  /** When the last keys were counted last, by the monotonic clock, in that order. */
+  /** Times at which the last keys were counted, by the monotonic clock, in that order. */
   private readonly times = new Map<string, number>();
   /** Since when statuses have been left for later, by key. */
   private readonly leftSince = new Map<string, number>();

@@ -20,19 +20,13 @@ export function isMoreUrgent(lane: Lane, than: Lane): boolean {
 
 /** Keys of one lane that wait for a worker, in the order in which they came. */
 class LaneQueue {
-  /** When each was added first, by the monotonic clock. */
+  /** Time at which each was added first, by the monotonic clock. */
   readonly keys = new Map<string, number>();
-  /** Keys of other lanes that were taken since this lane was served. */
-  passedOver = 0;
-  servedAt = 0;
+  /** Time at which the lane was served last, and number of keys of other lanes that were taken since. */
+  lastServed = { at: 0, passedOver: 0 };
   private iterator = this.keys.keys();
 
   constructor(readonly lane: Lane) {}
-
-  add(key: string, since: number, now: number): void {
-    if (this.keys.size === 0) this.served(now);
-    this.keys.set(key, since);
-  }
 
   take(): string | undefined {
     // The same iterator each time: a new one would step over all keys that were taken before.
@@ -40,24 +34,13 @@ class LaneQueue {
     if (next.done) next = (this.iterator = this.keys.keys()).next();
     return next.value;
   }
-
-  served(now: number): void {
-    this.passedOver = 0;
-    this.servedAt = now;
-  }
-}
-
-/** Observes what happens to keys, for metrics. */
-export interface QueueObserver {
-  added(): void;
-  taken(waitedMilliseconds: number): void;
-  done(workedMilliseconds: number): void;
 }
 
 export interface QueueProps {
   readonly clock: Clock;
   readonly random: () => number;
-  readonly observer?: QueueObserver;
+  /** @default - not measured */
+  readonly observer?: Pick<QueueMetrics, 'added' | 'taken' | 'done'>;
 }
 
 /** A key that a worker has. */
@@ -98,7 +81,11 @@ export class Queue {
   private releasedAt = 0;
   private closed = false;
 
-  constructor(private readonly props: QueueProps) {}
+  private readonly now: () => number;
+
+  constructor(private readonly props: QueueProps) {
+    this.now = props.clock.monotonic.bind(props.clock);
+  }
 
   /** Keys that wait for a worker. */
   get depth(): number {
@@ -109,7 +96,7 @@ export class Queue {
     return this.line(lane).keys.size;
   }
 
-  /** When the key that has waited longest was added, by the monotonic clock, also while the queue is held. */
+  /** Time at which the key was added that has waited longest, by the monotonic clock, also while the queue is held. */
   get oldestSince(): number | undefined {
     let oldest: number | undefined;
     for (const { keys } of this.lines)
@@ -239,20 +226,17 @@ export class Queue {
     for (const resolve of this.workers.splice(0)) resolve(undefined);
   }
 
-  private now(): number {
-    return this.props.clock.monotonic();
-  }
-
   private line(lane: Lane): LaneQueue {
     return this.lines[LANES.indexOf(lane)] as LaneQueue;
   }
 
-  /** Returns whether the key is new. */
+  /** Adds a key to its lane, and reports whether it is new. */
   private enqueue(key: string, lane: Lane, since: number, now: number): boolean {
     const known = this.laneByKey.get(key);
     if (known && !isMoreUrgent(lane, known.lane)) return false;
     const line = this.line(lane);
-    line.add(key, known?.keys.get(key) ?? since, now);
+    if (line.keys.size === 0) line.lastServed = { at: now, passedOver: 0 };
+    line.keys.set(key, known?.keys.get(key) ?? since);
     known?.keys.delete(key);
     this.laneByKey.set(key, line);
     return !known;
@@ -309,8 +293,8 @@ export class Queue {
     const since = line.keys.get(key) ?? now;
     line.keys.delete(key);
     this.laneByKey.delete(key);
-    for (const other of this.lines) if (other.keys.size > 0) other.passedOver++;
-    line.served(now);
+    for (const other of this.lines) if (other.keys.size > 0) other.lastServed.passedOver++;
+    line.lastServed = { at: now, passedOver: 0 };
     this.working.set(key, { lane: line.lane, since: now });
     this.drop('debounce', key);
     // How long it was held says nothing about the workers.
@@ -322,17 +306,19 @@ export class Queue {
   private nextLine(now: number): LaneQueue | undefined {
     const waiting = this.lines.filter(({ keys }) => keys.size > 0);
     if (waiting.length < 2) return waiting[0];
-    const due = waiting.findLast(({ lane, passedOver }) => passedOver >= LANE_SHARE.passedOver[lane]);
+    const due = waiting.findLast(
+      ({ lane, lastServed }) => lastServed.passedOver >= LANE_SHARE.passedOver[lane],
+    );
     if (due) return due;
     // With workers so slow that every lane is overdue, the lanes take turns.
-    const overdue = waiting.filter(({ servedAt }) => now - servedAt >= LANE_SHARE.longest);
-    const longest = Math.min(...overdue.map(({ servedAt }) => servedAt));
-    return overdue.findLast(({ servedAt }) => servedAt === longest) ?? waiting[0];
+    const overdue = waiting.filter(({ lastServed }) => now - lastServed.at >= LANE_SHARE.longest);
+    const longest = Math.min(...overdue.map(({ lastServed }) => lastServed.at));
+    return overdue.findLast(({ lastServed }) => lastServed.at === longest) ?? waiting[0];
   }
 }
 
 /** Measures the queue of a controller under the names of client-go's work queue. */
-export class QueueMetrics implements QueueObserver {
+export class QueueMetrics {
   private readonly labels: { readonly name: string; readonly controller: string };
 
   constructor(

@@ -67,17 +67,17 @@ export type Listener = (
 export interface StoreProps {
   /** The projection taken of each object. An object for which it returns undefined counts as absent. */
   readonly keep: (object: AnyObject) => AnyObject | undefined;
-  /** No controller here writes these objects, so who owns which of their fields isn't worked out. @default false */
+  /** Whether no controller here writes these objects, so that owners of fields aren't worked out. @default false */
   readonly readOnly?: boolean;
-  /** Each namespace has a watch of its own. @default - one watch covers the cluster */
+  /** Whether each namespace has a watch of its own. @default - one watch covers the cluster */
   readonly perNamespace?: boolean;
   /** The watch delivers only what this label selector matches. @default - whatever its labels */
   readonly selector?: string;
   /** The watch delivers only the object of this name. @default - whatever its name */
   readonly name?: string;
-  /** Freezes what is kept, so that a change of it fails: for tests. @default false */
+  /** Whether what is kept is frozen, so that a change of it fails: for tests. @default false */
   readonly freeze?: boolean;
-  /** An object that can't be projected counts as absent. @default false - see `keepUnreadable` */
+  /** Whether an object that can't be projected counts as absent. @default false - see `keepUnreadable` */
   readonly dropsUnreadable?: boolean;
   /** For objects that can't be projected. @default silentLogger */
   readonly log?: Logger;
@@ -86,20 +86,12 @@ export interface StoreProps {
 /** The kind isn't installed, so there are no objects; or it may be installed, and what is known stays. */
 export type Unserved = 'missing' | 'doubtful';
 
-/**
- * The objects of one type: what the watches delivered and what our own writes returned, whichever is newer.
- *
- * **Guarantees.** An object never goes back to an older version, unless a complete list or a read of it says so. What was
- * deleted doesn't come back through the late answer to a write. A relist replaces everything at once, and tells what has
- * gone. An object that is of no interest any more goes as one that is deleted.
- *
- * **Caveats.** Objects are shared, not copied: they must not be changed.
- */
+/** Objects of one type, by what watches and answers to writes have shown. They are shared and must not be changed; see docs/engine.md. */
 export class Store {
   readonly paths = new FieldPaths();
   private readonly entries = new Map<string, Entry>();
-  private readonly controllers = new ControllerIndex();
   private readonly listeners: Listener[] = [];
+  private readonly controllers = this.indexedBy((object) => controllerOf(object)?.uid ?? []);
   /** Per watch, the newest version that it has delivered: every older change has been seen. */
   private readonly delivered = new Map<string, string>();
   /** Keys that our own requests have found gone, and whose end no watch has delivered yet. */
@@ -130,13 +122,22 @@ export class Store {
     return Array.from(this.entries.values(), ({ object }) => object);
   }
 
-  /** Objects that the owner with this UID controls; with a field manager, only those that it has applied. */
-  controlledBy(ownerUid: string, fieldManager?: string): AnyObject[] {
-    return this.controllers.keysOf(ownerUid).flatMap((key) => {
-      const entry = this.entries.get(key);
-      const isOurs = fieldManager === undefined || entry?.owned.has(ownerKey(fieldManager));
-      return entry && isOurs ? entry.object : [];
+  /** Returns the objects that the owner with this UID controls; with a field manager, only those that it has applied. */
+  controlledBy(ownerUid: string, fieldManager?: string): readonly AnyObject[] {
+    const objects = this.controllers.objectsOf(ownerUid);
+    if (fieldManager === undefined) return objects;
+    const owner = ownerKey(fieldManager);
+    return objects.filter((object) => this.entries.get(keyOf(object))?.owned.has(owner));
+  }
+
+  /** Makes an index of the objects, which follows their changes. */
+  indexedBy(keysOf: (object: AnyObject) => string | readonly string[]): ObjectIndex {
+    const index = new ObjectIndex(keysOf);
+    for (const { object } of this.entries.values()) index.move(undefined, object);
+    this.listeners.push((before, after) => {
+      index.move(before, after);
     });
+    return index;
   }
 
   /** Reports whether a watch delivers changes of the namespace, or of the cluster, right now. */
@@ -251,9 +252,9 @@ export class Store {
   }
 
   /**
-   * Takes a complete list of a namespace, or of the cluster, at one version. It counts for every object, but for what
+   * Takes a complete list of a namespace, or of the cluster, at one version, and reports whether the server has gone back to an older
+   * state, as after a restored backup. It counts for every object, but for what
    * our own writes returned later; a list that is older than what the watch has delivered counts for these too.
-   * @returns whether the server has gone back to an older state, as after a restored backup
    */
   replace(all: readonly (Entry | undefined)[], resourceVersion: string, namespace?: string): boolean {
     const listed = new Map(all.flatMap((entry) => (entry ? [[keyOf(entry.object), entry] as const] : [])));
@@ -377,7 +378,6 @@ export class Store {
     const { object } = entry;
     const key = keyOf(object);
     const before = this.entries.get(key)?.object;
-    this.controllers.move(key, before, object);
     this.entries.set(key, entry);
     this.notify(key, before, object, source);
   }
@@ -385,7 +385,6 @@ export class Store {
   private remove(key: string, source: ChangeSource): void {
     const before = this.entries.get(key)?.object;
     if (!before) return;
-    this.controllers.move(key, before, undefined);
     this.entries.delete(key);
     this.notify(key, before, undefined, source);
   }
@@ -421,28 +420,41 @@ function isNewer(a: AnyObject, b: AnyObject): boolean {
   return compareResourceVersions(versionOf(a), versionOf(b)) > 0;
 }
 
-/** Keys of the objects that an owner controls. */
-class ControllerIndex {
-  /** Keys by the owner's UID; a set only where there are several, since most owners have one child of a type. */
-  private readonly keys = new Map<string, string | Set<string>>();
+/**
+ * Index of objects by keys of theirs: what is found takes as many steps as there are of the key, however many others there are, and
+ * no look-up in the store, which of 50,000 would take longer than all that is made of them.
+ */
+export class ObjectIndex {
+  /** Objects by name; a map only where there are several, since most keys have one object of a type. */
+  private readonly byKey = new Map<string, AnyObject | Map<string, AnyObject>>();
 
-  keysOf(ownerUid: string): string[] {
-    const keys = this.keys.get(ownerUid) ?? [];
-    return typeof keys === 'string' ? [keys] : [...keys];
+  constructor(private readonly keysOf: (object: AnyObject) => string | readonly string[]) {}
+
+  objectsOf(key: string): readonly AnyObject[] {
+    const objects = this.byKey.get(key);
+    if (!objects) return [];
+    return objects instanceof Map ? [...objects.values()] : [objects];
   }
 
-  /** An object was added, has changed, or is gone. */
-  move(key: string, before: AnyObject | undefined, after: AnyObject | undefined): void {
-    const old = before && controllerOf(before)?.uid;
-    const now = after && controllerOf(after)?.uid;
-    if (old === now) return;
-    const known = old && this.keys.get(old);
-    if (known instanceof Set) known.delete(key);
-    if (old && (known === key || (known instanceof Set && known.size === 0))) this.keys.delete(old);
-    if (!now) return;
-    const keys = this.keys.get(now);
-    if (keys instanceof Set) keys.add(key);
-    else this.keys.set(now, keys === undefined || keys === key ? key : new Set([keys, key]));
+  /** Follows an object that was added, has changed, or is gone. */
+  move(before: AnyObject | undefined, after: AnyObject | undefined): void {
+    const now = after ? [this.keysOf(after)].flat() : [];
+    if (before)
+      for (const key of [this.keysOf(before)].flat()) if (!now.includes(key)) this.remove(key, before);
+    if (after) for (const key of now) this.set(key, after);
+  }
+
+  private set(key: string, object: AnyObject): void {
+    const objects = this.byKey.get(key);
+    if (objects instanceof Map) objects.set(keyOf(object), object);
+    else if (objects === undefined || keyOf(objects) === keyOf(object)) this.byKey.set(key, object);
+    else this.byKey.set(key, new Map([objects, object].map((each) => [keyOf(each), each])));
+  }
+
+  private remove(key: string, object: AnyObject): void {
+    const objects = this.byKey.get(key);
+    if (objects instanceof Map) objects.delete(keyOf(object));
+    if (!(objects instanceof Map) || objects.size === 0) this.byKey.delete(key);
   }
 }
 
@@ -463,7 +475,7 @@ export interface WatchedStore {
   /** The first of the watches that share it: what `Stores.open` compares holds for all of them. */
   readonly watch: Watch;
   readonly store: Store;
-  /** None of those who read it needs the kind to be installed. */
+  /** Whether no controller that reads it needs the kind to be installed. */
   readonly optional: boolean;
 }
 
@@ -508,24 +520,21 @@ export class Stores {
       known.optional &&= optional;
       return known.store;
     }
-    const store = this.make(watch);
+    const { keep = keepStatus, selector, name, namespaces, readOnly = false } = watch;
+    const { freeze, log } = this.props;
+    const perNamespace = this.props.perNamespace || namespaces !== undefined;
+    const store = new Store({
+      ...{ keep, perNamespace, freeze, readOnly, dropsUnreadable: readOnly },
+      ...(log && { log }),
+      ...(selector !== undefined && { selector }),
+      ...(name !== undefined && { name }),
+    });
     this.watched.push({ watch, store, optional });
     return store;
   }
 
   all(): readonly WatchedStore[] {
     return this.watched;
-  }
-
-  private make({ keep = keepStatus, selector, name, namespaces, readOnly = false }: Watch): Store {
-    const { freeze, log } = this.props;
-    const perNamespace = this.props.perNamespace || namespaces !== undefined;
-    return new Store({
-      ...{ keep, perNamespace, freeze, readOnly, dropsUnreadable: readOnly },
-      ...(log && { log }),
-      ...(selector !== undefined && { selector }),
-      ...(name !== undefined && { name }),
-    });
   }
 }
 
@@ -534,12 +543,19 @@ export interface Finder {
   find(lookup: Lookup, query: Query): Found;
 }
 
-/** View of one controller: the stores of its own watches. */
+/**
+ * View of one controller: the stores of its own watches.
+ *
+ * **Guarantees.** An object that several watches of its type cover belongs to the most precise alone, as if the others didn't
+ * deliver it: a watch of its name comes before one of its namespace, and that before one of all. Among equals it is the
+ * one that was declared first.
+ */
 export class StoreReader implements Reader {
   readonly writer: Writer;
 
   private constructor(
-    private readonly byType: ReadonlyMap<string, WatchesOfOneType>,
+    /** Watches of each type, the most precise first. */
+    private readonly byType: ReadonlyMap<string, readonly Watched[]>,
     /** Names the controller in metrics. */
     readonly controller: string,
     writer?: Writer,
@@ -551,10 +567,13 @@ export class StoreReader implements Reader {
   /** @param controller names it in metrics */
   static open(watches: readonly Watch[], stores: Stores, controller = ''): StoreReader {
     refuseTwins(watches);
-    const byType = new Map<string, WatchesOfOneType>();
+    const byType = new Map<string, Watched[]>();
     for (const watch of watches) {
-      const type = groupKind(watch.type);
-      byType.set(type, new WatchesOfOneType(new Watched(watch, stores.open(watch)), byType.get(type)?.all));
+      const all = [...(byType.get(groupKind(watch.type)) ?? []), { watch, store: stores.open(watch) }];
+      byType.set(
+        groupKind(watch.type),
+        all.sort((a, b) => precision(b.watch) - precision(a.watch)),
+      );
     }
     return new StoreReader(byType, controller);
   }
@@ -579,31 +598,31 @@ export class StoreReader implements Reader {
   }
 
   get(type: TypeRef, key: string): AnyObject | undefined {
-    return this.watched(type).watchOfKey(key).store.get(key)?.object;
+    return this.watched(type, key).store.get(key)?.object;
   }
 
   controlledBy(type: TypeRef, ownerUid: string, fieldManager?: string): readonly AnyObject[] {
-    return this.watched(type).flatMap(({ store }) => store.controlledBy(ownerUid, fieldManager));
+    return this.among(type, ({ store }) => store.controlledBy(ownerUid, fieldManager));
   }
 
   mappedTo(type: TypeRef, key: string): readonly AnyObject[] {
-    return this.watched(type).flatMap(({ mapped }) => mapped.objectsOf(key));
+    return this.among(type, (watched) => indexOf(watched).objectsOf(key));
   }
 
-  /** Where an object is, or would be; where several watches share a type, the type alone names the broadest. */
+  /** Returns the store of an object, whether or not it is there; where several watches share a type, the type alone names the broadest. */
   store(of: Subject): Store {
-    return this.watched(of).watchOf(of).store;
+    return this.watchedAt(of).store;
   }
 
   /** Returns the store that a watch of the controller fills. */
   storeOf(watch: Watch): Store {
-    const found = this.watched(watch.type).all.find((watched) => watched.watch === watch);
-    return found?.store ?? this.store(watch.type);
+    const found = this.all(watch.type).find((watched) => watched.watch === watch);
+    return (found ?? this.watched(watch.type)).store;
   }
 
   /** Reports whether an object that a watch of the controller delivers belongs to it, and not to a more precise one. */
   belongsTo(watch: Watch, object: AnyObject): boolean {
-    return this.watched(watch.type).watchOf(object).watch === watch;
+    return this.watchedAt(object).watch === watch;
   }
 
   /** Reports whether the controller watches such objects. */
@@ -613,27 +632,49 @@ export class StoreReader implements Reader {
 
   /** Reports whether the controller works without the kind. */
   optional(of: Subject): boolean {
-    return this.watched(of).watchOf(of).watch.optional ?? false;
+    return this.watchedAt(of).watch.optional ?? false;
   }
 
   /** Returns what an object claims, by the watch that it belongs to; see `Watch.claims`. */
   claimsOf(object: AnyObject): readonly string[] {
     if (!this.isWatched(object)) return [];
-    return textsOf('claims', this.watched(object).watchOf(object).watch.claims?.(object) ?? []);
+    return textsOf('claims', this.watchedAt(object).watch.claims?.(object) ?? []);
   }
 
   /** Returns the type as it is served. */
   resourceType(type: TypeRef): ResourceType {
-    return this.watched(type).watchOf({}).watch.type;
+    return this.watched(type).watch.type;
   }
 
-  private watched(type: TypeRef): WatchesOfOneType {
+  private all(type: TypeRef): readonly Watched[] {
     const known = this.byType.get(groupKind(type));
     if (known) return known;
     throw new OperatorError({
       reason: 'UndeclaredType',
       message: `${groupKind(type)} is not among the controller's watches: declare it, so that it is watched and permitted`,
     });
+  }
+
+  /** Returns the watch that an object of this key belongs to, whether or not there is one; without a key, the broadest. */
+  private watched(type: TypeRef, key?: string): Watched {
+    const all = this.all(type);
+    const broadest = all.at(-1) as Watched;
+    if (key === undefined || all.length === 1) return broadest;
+    const { namespace = '', name } = splitKey(key);
+    return all.find(({ watch }) => covers(watch, namespace, name)) ?? broadest;
+  }
+
+  private watchedAt(of: Subject): Watched {
+    return this.watched(of, of.metadata && keyOf({ metadata: of.metadata }));
+  }
+
+  /** Joins what each watch of a type finds among the objects that belong to it. */
+  private among(type: TypeRef, find: (watched: Watched) => readonly AnyObject[]): readonly AnyObject[] {
+    const [only, ...others] = this.all(type);
+    if (only && others.length === 0) return find(only);
+    return this.all(type).flatMap((watched) =>
+      find(watched).filter((object) => this.watchedAt(object) === watched),
+    );
   }
 }
 
@@ -653,59 +694,24 @@ function refuseTwins(watches: readonly Watch[]): void {
   });
 }
 
-/** A watch of a controller, and the store that it fills. */
-class Watched {
-  private index: MappedIndex | undefined;
-
-  constructor(
-    readonly watch: Watch,
-    readonly store: Store,
-  ) {
-    if (watch.readOnly) this.index = new MappedIndex(store, watch);
-  }
-
-  /** Index by key; of a type that is written, made at its first use: most controllers never need it. */
-  get mapped(): MappedIndex {
-    return (this.index ??= new MappedIndex(this.store, this.watch));
-  }
+/** Watch of a controller, and the store that it fills. */
+interface Watched {
+  readonly watch: Watch;
+  readonly store: Store;
+  /** Objects by the keys that they map to, made at the first use: most controllers never need it. */
+  mapped?: ObjectIndex;
 }
 
-/**
- * Watches of one controller for one type: usually a single one.
- *
- * **Guarantees.** An object that several of them cover belongs to the most precise alone, as if the others didn't
- * deliver it: a watch of its name comes before one of its namespace, and that before one of all. Among equals it is the
- * one that was declared first.
- */
-class WatchesOfOneType {
-  /** The most precise first. */
-  readonly all: readonly Watched[];
-  private readonly broadest: Watched;
-
-  /** @param earlier those that were declared before */
-  constructor(watched: Watched, earlier: readonly Watched[] = []) {
-    this.all = [...earlier, watched].toSorted((a, b) => precision(b.watch) - precision(a.watch));
-    this.broadest = this.all.at(-1) ?? watched;
-  }
-
-  /** The one that an object of this name belongs to, whether or not there is one. */
-  watchOfKey(key: string): Watched {
-    if (this.all.length === 1) return this.broadest;
-    const { namespace = '', name } = splitKey(key);
-    return this.all.find(({ watch }) => covers(watch, namespace, name)) ?? this.broadest;
-  }
-
-  /** The one that an object belongs to, or, where just the type is given, the broadest. */
-  watchOf({ metadata }: Partial<Pick<AnyObject, 'metadata'>>): Watched {
-    if (!metadata || this.all.length === 1) return this.broadest;
-    return this.watchOfKey(keyOf({ metadata }));
-  }
-
-  /** Joins what each of them finds among its own. */
-  flatMap(find: (watched: Watched) => readonly AnyObject[]): readonly AnyObject[] {
-    if (this.all.length === 1) return find(this.broadest);
-    return this.all.flatMap((watched) => find(watched).filter((object) => this.watchOf(object) === watched));
-  }
+/** A mapping that throws is reported where the keys are queued. */
+function indexOf(watched: Watched): ObjectIndex {
+  const { watch, store } = watched;
+  return (watched.mapped ??= store.indexedBy((object) => {
+    try {
+      return textsOf('mapsTo', watch.mapsTo(object));
+    } catch {
+      return [];
+    }
+  }));
 }
 
 function precision({ name, namespaces }: Watch): number {
@@ -718,59 +724,6 @@ function covers({ name, namespaces }: Watch, namespace: string, itsName: string)
 }
 
 /**
- * Index of the objects of a store that a watch maps to a key: as many steps as there are, however many others the store has, and
- * no look-up in the store, which of 50,000 would take longer than all that is made of them.
- */
-class MappedIndex {
-  /** Objects by name; a map only where there are several, since most keys have one object of a type. */
-  private readonly byKey = new Map<string, AnyObject | Map<string, AnyObject>>();
-
-  constructor(
-    store: Store,
-    private readonly watch: Pick<Watch, 'mapsTo'>,
-  ) {
-    for (const key of store.keys()) this.move(undefined, store.get(key)?.object);
-    store.onChange((before, after) => {
-      this.move(before, after);
-    });
-  }
-
-  objectsOf(key: string): AnyObject[] {
-    const objects = this.byKey.get(key);
-    if (!objects) return [];
-    return objects instanceof Map ? [...objects.values()] : [objects];
-  }
-
-  private move(before: AnyObject | undefined, after: AnyObject | undefined): void {
-    const is = this.keysOf(after);
-    if (before) for (const key of this.keysOf(before)) if (!is.includes(key)) this.remove(key, before);
-    if (after) for (const key of is) this.set(key, after);
-  }
-
-  private set(key: string, object: AnyObject): void {
-    const objects = this.byKey.get(key);
-    if (objects instanceof Map) objects.set(keyOf(object), object);
-    else if (objects === undefined || keyOf(objects) === keyOf(object)) this.byKey.set(key, object);
-    else this.byKey.set(key, new Map([objects, object].map((each) => [keyOf(each), each])));
-  }
-
-  private remove(key: string, object: AnyObject): void {
-    const objects = this.byKey.get(key);
-    if (objects instanceof Map) objects.delete(keyOf(object));
-    if (!(objects instanceof Map) || objects.size === 0) this.byKey.delete(key);
-  }
-
-  /** A mapping that throws is reported where the keys are queued. */
-  private keysOf(object: AnyObject | undefined): readonly string[] {
-    try {
-      return object === undefined ? [] : textsOf('mapsTo', this.watch.mapsTo(object));
-    } catch {
-      return [];
-    }
-  }
-}
-
-/**
  * Returns texts that a function of a watch has returned.
  * @throws TypeError for anything else
  */
@@ -780,12 +733,14 @@ export function textsOf(name: string, returned: unknown): readonly string[] {
   return returned;
 }
 
-const IDENTITY = ['name', 'namespace', 'uid', 'resourceVersion'] as const;
-
 function hasIdentityOf(kept: AnyObject | undefined, object: AnyObject): boolean {
+  if (kept?.kind !== object.kind || kept.apiVersion !== object.apiVersion) return false;
+  const { metadata: a } = kept;
+  const { metadata: b } = object;
   return (
-    kept?.kind === object.kind &&
-    kept.apiVersion === object.apiVersion &&
-    IDENTITY.every((field) => kept.metadata[field] === object.metadata[field])
+    a.name === b.name &&
+    a.namespace === b.namespace &&
+    a.uid === b.uid &&
+    a.resourceVersion === b.resourceVersion
   );
 }

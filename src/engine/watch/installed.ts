@@ -21,13 +21,13 @@ export interface FollowedKind {
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
-  /** While the kind isn't installed, having no objects of it is enough to start. @default false */
+  /** Whether having no objects of it is enough to start while the kind isn't installed. @default false */
   readonly optional?: boolean;
   /** Called when it becomes doubtful what there is of the kind, and when it is known again. @default - not called */
   readonly onDoubt?: ((isDoubtful: boolean) => void) | undefined;
 }
 
-/** The failure that a list of the kind ends, whenever it comes. */
+/** Reason of a failure that ends as soon as the kind can be listed. */
 export const KIND_NOT_INSTALLED = 'KindNotInstalled';
 
 /** Returns why an object may not be written or deleted: its kind isn't served, and may be installed all the same. */
@@ -114,7 +114,7 @@ export class SchemaChanges {
   }
 }
 
-/** Whether a type is served, as the first who asked has found out; until then, the others wait. */
+/** Answer to the first request for a type, for which the others wait. */
 interface FirstAnswer {
   readonly missing: Promise<ApiError | undefined>;
   until: number;
@@ -122,9 +122,7 @@ interface FirstAnswer {
 
 /**
  * Api of the reflectors: what is asked of a type and not of its objects, is asked once for all who follow it.
- *
- * **Guarantees.** The first request for a type is answered before others are sent. Of a kind that isn't served, one request is
- * sent at a time, and none within five seconds of the last.
+ * Of a kind that isn't served, one request is sent at a time, and none within five seconds of the last.
  */
 export class SharedApi extends Api {
   private readonly types = new Map<string, FirstAnswer>();
@@ -222,14 +220,12 @@ export async function doubtOf(
 
 /**
  * Decides what becomes of a watch whose kind the API server doesn't serve.
- *
- * **Guarantees.** It is looked for again, for ever. Its objects are gone, and the store is emptied, once the API server has
- * said that its CRD doesn't exist. Until then what is known stays, and the store says that it is doubtful.
+ * Its objects are gone once the API server has said that its CRD doesn't exist; until then what is known stays, and is doubtful.
  */
 export class MissingKind {
   private tries = 0;
   private since: number | undefined;
-  /** A list was complete, or the CRD was read, since it was last known to be missing. */
+  /** Whether a list was complete, or the CRD was read, since it was last known to be missing. */
   private wasInstalled = false;
   private doubt: Doubt | undefined;
   private readonly fields: object;

@@ -15,7 +15,7 @@ const MAX_OBJECTS = 1_000;
 const MAX_SIZE = 16 * 1024 * 1024;
 /** Size of each value, beside its JSON. */
 const VALUE_SIZE = 32;
-/** The largest objects, as many as this, are no load for the memory. */
+/** Number of objects on a page: that many of the largest are no load for the memory. */
 const PAGE_OBJECTS = 50;
 
 export interface LookupsProps {
@@ -40,12 +40,8 @@ interface Watching {
 }
 
 /**
- * Lookups of the plans of one controller: each query has a watch of its own, for as long as the latest plan of some key asks
- * for it.
- *
- * **Guarantees.** A query is answered by what a complete list and its watch have shown. Its keys are woken once it is known, and
- * by every change of what is kept. Nothing else is read, or kept in memory. What is kept is bounded, by the tenant of the keys
- * that ask: a query beyond it is given up for these, and asked again by a plan that comes a minute later.
+ * Lookups of the plans of one controller: each query has a watch of its own, for as long as the latest plan of some key asks for it.
+ * A query beyond the bounds is given up for the keys of a tenant; see docs/engine.md.
  */
 export class Lookups {
   private readonly watching = new Map<string, Watching>();

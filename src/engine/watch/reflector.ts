@@ -1,5 +1,5 @@
 import { OperatorError } from '../../contract/error.js';
-import { groupOf, keyOf, objectKey } from '../../contract/object.js';
+import { groupOf, keyOf } from '../../contract/object.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import type { Scope } from '../../client/api.js';
 import { ApiError, askedDelay, GRANT } from '../../client/api-error.js';
@@ -14,7 +14,7 @@ import type { CompleteList, ObjectEvent, Project } from './watch.js';
 
 export interface ReflectorProps extends FollowedKind {
   readonly metrics: ReflectorMetrics;
-  /** Plans that name no object of the kind may go on while it is doubtful what there is of it. @default false */
+  /** Whether plans that name no object of the kind go on while it is doubtful what there is of it. @default false */
   readonly mayBeDoubtful?: boolean;
   /** Called with each complete list, once the store holds it. @default - not called */
   readonly onListed?: () => void;
@@ -22,10 +22,33 @@ export interface ReflectorProps extends FollowedKind {
   readonly onWentBack?: (listedBefore: number) => void;
 }
 
-/** A waiter for a list that was asked for at a certain moment or later, by the monotonic clock. */
+/** Waiter for a list that was asked for at a moment or later, by the monotonic clock. */
 interface Demand {
   readonly since: number;
   readonly met: () => void;
+}
+
+/** State of a reflector. */
+type State =
+  /** Waits for the next attempt, after a failure or at the start. */
+  | { readonly is: 'pausing'; readonly failure?: Error }
+  /** Asks for all objects, page by page. */
+  | { readonly is: 'listing' }
+  /** Asks for all objects as the first events of a watch. */
+  | { readonly is: 'streaming' }
+  /** Has a complete list, or the version that an earlier watch has reached, and opens a watch. */
+  | { readonly is: 'opening' }
+  /** Watches, and may not have got what was missed before. */
+  | { readonly is: 'catchingUp' }
+  /** Watches, and has got everything: what the store lacks doesn't exist. */
+  | { readonly is: 'following' };
+
+/** Attempt to follow the kind. */
+interface Attempt {
+  /** Failure of the one before. */
+  readonly after?: Error | undefined;
+  /** Start of its list, by the monotonic clock; never, where it resumes a watch. */
+  readonly since: number;
 }
 
 /**
@@ -33,47 +56,40 @@ interface Demand {
  * attempt; a kind that is installed later, or removed and installed again, is followed from then on.
  */
 export class Reflector {
-  /** The kind is served and may be read, or is optional and isn't served. */
+  /** Reached once the kind is served and may be read, or is optional and isn't served. */
   readonly answered = new Milestone();
-  /** A watch is open, or being opened. */
-  watches = false;
+  private state: State = { is: 'pausing' };
+  private current: Attempt = { since: -Infinity };
   private readonly listed = new Milestone();
   private readonly missing: MissingKind;
   private readonly schema: SchemaChanges;
-  private isListing = true;
-  private error: Error | undefined;
   /** Version to resume the watch from: everything up to it was delivered. Without one, a list comes first. */
-  private resumeVersion: string | undefined;
-  /** When the server said something last: an event, a bookmark, or a refusal. */
+  private version: string | undefined;
+  /** Time of the last event, bookmark or refusal of the server. */
   private heardAt: number;
 
-  /** When the watch of this attempt was opened; never, before it is. */
+  /** Time at which the watch of this attempt was opened; never, before it is. */
   private openedAt = Infinity;
-  /** Failures in a row. */
-  private tries = 0;
-  /** A watch has lasted since the last 410, so the next 410 doesn't count as a failure. */
+  /** Number of failures in a row. */
+  private failures = 0;
+  /** Whether a watch has lasted since the last 410, so that the next 410 doesn't count as a failure. */
   private hasWorked = true;
-  private troubleSince: number | undefined;
-  private troubleAt = -Infinity;
+  /** Times of answers that the server is in trouble. */
+  private trouble = { since: Infinity, last: -Infinity };
 
   private listDueAt = Infinity;
-  /** Servers that don't stream lists are asked for pages. */
-  private streams = true;
-  /** The last streamed list never ended: the server may not know what it was asked for. */
-  private pagesNext = false;
-  /** Equal versions may be different objects, as after a restored backup or with another schema. */
+  /** Servers that don't stream lists are asked for pages; so is, once, one whose last streamed list never ended. */
+  private pages: 'never' | 'next' | 'always' = 'never';
+  /** Whether equal versions may be different objects, as after a restored backup or with another schema. */
   private doubtsVersions = false;
-  /** Lists after a silent watch that show changes it hasn't delivered, since a watch has delivered something. */
-  private missedChanges = 0;
-  /** When the first list came that was older than what was delivered. */
+  /** Time of the first list that was older than what was delivered. */
   private olderSince: number | undefined;
 
   private turn = new AbortController();
   private catchUp: Timer | undefined;
   private readonly demands = new Set<Demand>();
-  /** Start of the last complete list; below, of the list under way. */
+  /** Start of the last complete list. */
   private lastListStartedAt = -Infinity;
-  private listStartedAt = -Infinity;
 
   constructor(private readonly props: ReflectorProps) {
     this.missing = new MissingKind(props);
@@ -86,17 +102,22 @@ export class Reflector {
     props.metrics.follow(this);
   }
 
-  /** Error of the last attempt, until the next begins. */
-  get failure(): Error | undefined {
-    return this.isListing ? undefined : this.error;
+  /** Whether a watch is open, or being opened. */
+  get watches(): boolean {
+    return !['pausing', 'listing'].includes(this.state.is);
   }
 
-  /** Returns why objects of the kind aren't known, although it may be installed; undefined while they are. */
+  /** Error of the last attempt, until the next begins. */
+  get failure(): Error | undefined {
+    return this.state.is === 'pausing' ? this.state.failure : undefined;
+  }
+
+  /** Reason why objects of the kind aren't known, although it may be installed; undefined while they are. */
   get doubtful(): string | undefined {
     return this.missing.doubtful;
   }
 
-  /** The store holds a complete list, or an optional kind isn't installed; it stays true from then on. */
+  /** Whether the store holds a complete list, or an optional kind isn't installed; it stays true from then on. */
   get synced(): boolean {
     return this.listed.isReached;
   }
@@ -106,12 +127,12 @@ export class Reflector {
     return this.listed.reached;
   }
 
-  /** Up to here everything has been delivered. */
+  /** Version up to which everything has been delivered. */
   get lastResourceVersion(): string | undefined {
-    return this.resumeVersion;
+    return this.version;
   }
 
-  /** For how long the server has sent neither data nor a refusal. @param now by the monotonic clock */
+  /** Returns for how long the server has sent neither data nor a refusal. @param now by the monotonic clock */
   silentForMilliseconds(now: number): number {
     return now - this.heardAt;
   }
@@ -134,13 +155,13 @@ export class Reflector {
       const demand = { since: moment, met };
       this.demands.add(demand);
       signal.addEventListener('abort', met);
-      if (this.listStartedAt < moment) this.turn.abort();
+      if (this.current.since < moment) this.turn.abort();
     });
   }
 
   /** Runs until the signal aborts, and never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    this.heardAt = this.props.clock.monotonic();
+    this.heard();
     const abort = (): void => {
       this.turn.abort();
     };
@@ -148,7 +169,6 @@ export class Reflector {
     while (!signal.aborted) {
       this.turn = new AbortController();
       await this.attempt(this.turn.signal);
-      this.listStartedAt = -Infinity;
     }
     signal.removeEventListener('abort', abort);
   }
@@ -156,72 +176,69 @@ export class Reflector {
   /** Runs one session, and pauses after its failure. */
   private async attempt(signal: AbortSignal): Promise<void> {
     const { clock } = this.props;
-    const startedAt = clock.monotonic();
     this.openedAt = Infinity;
-    let failure: Error | undefined;
-    try {
-      await this.session(startedAt, signal);
-    } catch (error) {
-      failure = error as Error;
-    }
+    const failure = await this.session(clock.monotonic(), signal).then(
+      () => undefined,
+      (error: unknown) => error as Error,
+    );
     // Not from the start of the attempt, which may have been held at the gate.
     if (clock.monotonic() - this.openedAt >= WATCH.worked) {
-      this.tries = 0;
+      this.failures = 0;
       this.hasWorked = true;
     }
     if (failure && !signal.aborted) await this.recover(failure, signal);
+    this.current = { after: failure, since: -Infinity };
+    this.state = { is: 'pausing' };
   }
 
   /** Runs one watch, from the version that was reached or from a full list on. */
   private async session(now: number, signal: AbortSignal): Promise<void> {
     const { api, scope } = this.props;
-    if (this.resumeVersion !== undefined && this.demands.size === 0 && now < this.listDueAt) {
-      await this.follow(this.resumeVersion, signal);
-      return;
-    }
-    // If the list fails and the version is still good, the watch resumes from it, and the list is repeated after this.
-    this.listDueAt = now + WATCH.listAgain;
-    this.listStartedAt = now;
-    this.isListing = true;
-    const asStream = this.streams && !this.pagesNext;
-    this.pagesNext = false;
-    if (asStream && (await this.streamList(now, signal))) return;
-    const list = await listPages(api, scope, this.project(), signal, this.heard);
-    this.complete(list, now);
-    await this.follow(list.resourceVersion, signal);
+    if (this.version === undefined || this.demands.size > 0 || now >= this.listDueAt) {
+      // If the list fails and the version is still good, the watch resumes from it, and the list is repeated after this.
+      this.listDueAt = now + WATCH.listAgain;
+      this.current = { ...this.current, since: now };
+      if (this.pages === 'never' && (await this.streamList(signal))) return;
+      if (this.pages === 'next') this.pages = 'never';
+      this.state = { is: 'listing' };
+      this.complete(await listPages(api, scope, this.project(), signal, this.heard));
+    } else this.state = { is: 'opening' };
+    await this.watch({ resourceVersion: this.version }, signal, this.change);
   }
 
   /** Lists, and goes on with changes. Returns false where the server doesn't stream lists. */
-  private async streamList(startedAt: number, signal: AbortSignal): Promise<boolean> {
+  private async streamList(signal: AbortSignal): Promise<boolean> {
     const list = new StreamedList(this.project());
-    let failure: unknown;
+    this.state = { is: 'streaming' };
     try {
       await this.watch(STREAMED_LIST, signal, (event) => {
-        if (!this.isListing) {
-          this.change(event);
-          return;
-        }
-        const complete = list.take(event);
-        if (complete) this.complete(complete, startedAt);
+        const complete = this.isStreaming && list.take(event);
+        if (complete) this.complete(complete);
+        else if (!this.isStreaming) this.change(event);
       });
     } catch (error) {
-      failure = error;
-    }
-    if (this.isListing) {
+      if (!this.isStreaming) throw error;
       // The feature is off, or unknown to the server.
-      if (failure instanceof ApiError && (failure.code === 400 || failure.code === 422)) {
-        this.streams = false;
+      if (error instanceof ApiError && (error.code === 400 || error.code === 422)) {
+        this.pages = 'always';
         return false;
       }
-      // The server has accepted the request: what is between may cut such streams each time.
-      const isOwn = failure instanceof WatchFailure && ['outdated', 'unusable'].includes(failure.kind);
-      if (!(failure instanceof ApiError) && !isOwn && this.openedAt < Infinity && !signal.aborted) {
-        this.pagesNext = true;
-        throw new WatchFailure('listUnfinished', failure);
-      }
+      const isOwn = error instanceof WatchFailure && ['outdated', 'unusable'].includes(error.kind);
+      if (error instanceof ApiError || isOwn || this.openedAt === Infinity || signal.aborted) throw error;
+      this.cutOff(error);
     }
-    if (failure) throw failure as Error;
+    if (this.isStreaming && this.openedAt < Infinity && !signal.aborted) this.cutOff();
     return true;
+  }
+
+  private get isStreaming(): boolean {
+    return this.state.is === 'streaming';
+  }
+
+  /** The server has accepted the request: what is between may cut such streams each time. */
+  private cutOff(cause?: unknown): never {
+    this.pages = 'next';
+    throw new WatchFailure('listUnfinished', cause);
   }
 
   /** The same version of an object isn't worked through twice, so listing again what has hardly changed is cheap. */
@@ -229,51 +246,36 @@ export class Reflector {
     const { store } = this.props;
     if (this.doubtsVersions) return (object) => store.project(object);
     return (object) => {
-      const { namespace, name, resourceVersion } = object.metadata;
-      const known = store.get(objectKey(namespace, name));
-      return known && known.object.metadata.resourceVersion === resourceVersion
-        ? known
-        : store.project(object);
+      const known = store.get(keyOf(object));
+      const version = known?.object.metadata.resourceVersion;
+      return known && version === object.metadata.resourceVersion ? known : store.project(object);
     };
   }
 
-  private complete({ entries, resourceVersion }: CompleteList, startedAt: number): void {
+  private complete({ entries, resourceVersion }: CompleteList): void {
     const { store, scope, clock, random, metrics, log } = this.props;
     const now = clock.monotonic();
+    const fields = { resource: scope.type.plural, watchNamespace: scope.namespace };
     if (store.hasPassed(resourceVersion, scope.namespace)) {
       this.olderSince ??= now;
       if (now - this.olderSince < WATCH.lag) throw new WatchFailure('outdated');
     }
-    const isAfterSilence = this.error instanceof WatchFailure && this.error.kind === 'silentFromStart';
-    // Once may be a change between the watch and the list.
-    if (isAfterSilence && this.hasChanged(entries) && ++this.missedChanges === 2) {
-      const fields = { resource: scope.type.plural, watchNamespace: scope.namespace };
-      const hint = 'Check for a proxy between the operator and the API server that holds watch events back';
-      log.warn({ ...fields, hint }, 'watches deliver no events, so changes are found late, by lists');
-    }
     if (store.replace(entries, resourceVersion, scope.namespace)) {
-      const fields = { resource: scope.type.plural, watchNamespace: scope.namespace, resourceVersion };
-      log.warn(fields, 'the API server went back to an older state, as after a restored backup');
+      const message = 'the API server went back to an older state, as after a restored backup';
+      log.warn({ ...fields, resourceVersion }, message);
       this.props.onWentBack?.(this.lastListStartedAt);
     }
     this.doubtsVersions = false;
     this.olderSince = undefined;
     this.listDueAt = now + WATCH.listLifetime * (1 + random() / 10);
-    this.setResumeVersion(resourceVersion);
+    this.version = resourceVersion;
     this.missing.served();
     this.markSynced();
-    this.caughtUp();
+    if (this.isStreaming) this.caughtUp();
+    else this.state = { is: 'opening' };
     this.meetDemands();
-    metrics.listed(now - startedAt);
+    metrics.listed(now - this.current.since);
     this.props.onListed?.();
-  }
-
-  /** Reports whether a list has an object that the store lacks, or has in another version. */
-  private hasChanged(entries: CompleteList['entries']): boolean {
-    return entries.some(({ object }) => {
-      const known = this.props.store.get(keyOf(object));
-      return known?.object.metadata.resourceVersion !== object.metadata.resourceVersion;
-    });
   }
 
   private markSynced(): void {
@@ -283,26 +285,14 @@ export class Reflector {
 
   /** The list that was asked for is complete, or there can't be any. */
   private meetDemands(): void {
-    this.lastListStartedAt = this.listStartedAt;
+    this.lastListStartedAt = this.current.since;
     for (const { since, met } of this.demands) if (this.lastListStartedAt >= since) met();
   }
 
-  private async follow(resourceVersion: string, signal: AbortSignal): Promise<void> {
-    this.setResumeVersion(resourceVersion);
-    await this.watch({ resourceVersion }, signal, this.change.bind(this));
-  }
-
-  private setResumeVersion(resourceVersion: string): void {
-    this.resumeVersion = resourceVersion;
-    this.isListing = false;
-    this.error = undefined;
-  }
-
-  private change({ type, object }: ObjectEvent): void {
+  private readonly change = ({ type, object }: ObjectEvent): void => {
     const { store, scope } = this.props;
     const { resourceVersion } = object.metadata;
-    const order = compareResourceVersions(resourceVersion ?? '0', this.resumeVersion ?? '0');
-    this.missedChanges = 0;
+    const order = compareResourceVersions(resourceVersion ?? '0', this.version ?? '0');
     if (order >= 0) this.olderSince = undefined;
     if (type === 'BOOKMARK') {
       store.advance(resourceVersion, scope.namespace);
@@ -310,11 +300,11 @@ export class Reflector {
     } else if (type === 'DELETED') store.observedDeletion(object);
     // Versions only rise within a watch: what comes twice might bring back what has been deleted since.
     else if (order > 0) store.observed(object);
-    if (order > 0 && resourceVersion) this.setResumeVersion(resourceVersion);
-  }
+    if (order > 0 && resourceVersion) this.version = resourceVersion;
+  };
 
   private async watch(
-    query: Readonly<Record<string, string>>,
+    query: Readonly<Record<string, string | undefined>>,
     signal: AbortSignal,
     handle: (event: ObjectEvent) => void,
   ): Promise<void> {
@@ -326,21 +316,20 @@ export class Reflector {
       this.schema.opened(timeoutSeconds * 1000);
       metrics.watchOpened();
       this.answered.reach();
+      if (this.state.is !== 'opening') return;
       // Until what was missed has arrived, each object that isn't known costs a request to make sure, which is little
       // for a second; waiting for the next bookmark would take a minute.
-      if (!this.isListing)
-        this.catchUp = clock.setTimer(WATCH.caughtUp, () => {
-          this.caughtUp();
-        });
+      this.state = { is: 'catchingUp' };
+      this.catchUp = clock.setTimer(WATCH.caughtUp, () => {
+        this.caughtUp();
+      });
     };
-    this.watches = true;
     try {
       await runWatch({
         ...{ api, scope, clock, signal, opened, heard: this.heard, handle },
         query: { ...query, timeoutSeconds: String(timeoutSeconds) },
       });
     } finally {
-      this.watches = false;
       this.catchUp?.cancel();
       store.setFollowed(scope.namespace, false);
       this.schema.ended(signal.aborted);
@@ -350,7 +339,8 @@ export class Reflector {
   /** The open watch has delivered what was missed: from now on, what is missing in the store doesn't exist. */
   private caughtUp(): void {
     this.catchUp?.cancel();
-    if (this.watches) this.props.store.setFollowed(this.props.scope.namespace, true);
+    this.state = { is: 'following' };
+    this.props.store.setFollowed(this.props.scope.namespace, true);
   }
 
   private readonly heard = (): void => {
@@ -362,7 +352,7 @@ export class Reflector {
     const { clock, metrics, optional, mayBeDoubtful } = this.props;
     if (error instanceof ApiError) this.heard();
     if (error instanceof WatchFailure && error.kind === 'short') metrics.watchWasShort();
-    if (this.mustRelist(error)) this.resumeVersion = undefined;
+    if (this.mustRelist(error)) this.version = undefined;
     const isMissing = error instanceof ApiError && error.kindNotServed;
     // What is known of versions may come from before a backup was restored.
     this.doubtsVersions ||=
@@ -381,8 +371,7 @@ export class Reflector {
       this.missing.unknown();
       delay = this.pauseAfter(error);
     }
-    this.isListing = false;
-    this.error = error;
+    this.state = { is: 'pausing', failure: error };
     await sleep(clock, delay, signal);
   }
 
@@ -395,7 +384,7 @@ export class Reflector {
       delay = backoffDelay(RETRY.watch, 0, random);
     } else {
       const backoff = asked > 0 ? RETRY.refusedWatch : RETRY.watch;
-      delay = Math.max(backoffDelay(backoff, this.tries++, random), asked);
+      delay = Math.max(backoffDelay(backoff, this.failures++, random), asked);
     }
     const level = this.isOrdinary(error) ? 'debug' : 'warn';
     log[level](
@@ -403,7 +392,7 @@ export class Reflector {
         ...{ resource: scope.type.plural, watchNamespace: scope.namespace },
         ...{ error: error.message, hint: hintFor(error), retryMilliseconds: Math.round(delay) },
       },
-      this.resumeVersion === undefined
+      this.version === undefined
         ? 'watch failed, listing again'
         : 'watch failed, resuming from last resourceVersion',
     );
@@ -412,18 +401,19 @@ export class Reflector {
 
   /** Reports whether a failure is one that a healthy API server has its clients meet. */
   private isOrdinary(error: Error): boolean {
-    if (error instanceof ApiError) return error.storageInitializing && this.tries <= WATCH.initializingTries;
+    if (error instanceof ApiError)
+      return error.storageInitializing && this.failures <= WATCH.initializingTries;
     if (!(error instanceof WatchFailure)) return false;
     // Logged once, until it is over or has lasted for too long.
-    if (error.kind === 'outdated')
-      return this.error instanceof WatchFailure && this.error.kind === 'outdated';
+    const { after } = this.current;
+    if (error.kind === 'outdated') return after instanceof WatchFailure && after.kind === 'outdated';
     // A server has no bookmark to send while its cache of the type is at the version where the watch began.
     // https://github.com/kubernetes/apiserver/blob/v0.36.3/pkg/storage/cacher/cache_watcher.go (`process`)
     return error.kind === 'silent' || error.kind === 'silentFromStart';
   }
 
   /**
-   * Decides whether a version that was reached is no longer one to go on from. The table is client-go's:
+   * Reports whether a version that was reached is no longer one to go on from. The table is client-go's:
    *
    * | failure | consequence |
    * | --- | --- |
@@ -437,17 +427,15 @@ export class Reflector {
   private mustRelist(error: Error): boolean {
     if (error instanceof WatchFailure) return error.kind === 'unusable' || error.kind === 'silentFromStart';
     if (!(error instanceof ApiError) || error.code === 429 || error.code === 503) return false;
-    const isTrouble = !error.expired && [500, 502, 504].includes(error.code);
-    if (!isTrouble || isVersionTooLarge(error)) return true;
+    if (error.expired || ![500, 502, 504].includes(error.code) || isVersionTooLarge(error)) return true;
     const now = this.props.clock.monotonic();
-    if (now - this.troubleAt >= WATCH.troubleOver) this.troubleSince = undefined;
-    this.troubleAt = now;
-    this.troubleSince ??= now;
-    return now - this.troubleSince >= WATCH.trouble;
+    const isNew = now - this.trouble.last >= WATCH.troubleOver;
+    this.trouble = { since: isNew ? now : this.trouble.since, last: now };
+    return now - this.trouble.since >= WATCH.trouble;
   }
 }
 
-/** An API server that is behind the one that was asked before, or whose storage was put back. */
+/** Reports whether an API server is behind the one that was asked before, or was restored from a backup. */
 function isVersionTooLarge(error: Error): boolean {
   const causes = error instanceof ApiError ? (error.status.details?.causes ?? []) : [];
   return causes.some(({ reason }) => reason === 'ResourceVersionTooLarge');
@@ -483,7 +471,7 @@ class Milestone {
   }
 }
 
-/** A label for each of more namespaces would cost more than it says. */
+/** Maximum number of namespaces with a label of their own in metrics. */
 const NAMED_NAMESPACES = 25;
 
 /** Names what a watch covers: `deployments.apps in shop`. */
@@ -499,7 +487,7 @@ export function watchLabel(scope: Scope, namespaces: readonly string[]): string 
   return watchName(named ? scope : { ...scope, namespace: 'other namespaces' });
 }
 
-/** Where one reflector reports. */
+/** Metrics of one reflector. */
 export interface ReflectorMetrics {
   /** Shows its state from now on. */
   follow(reflector: Reflector): void;

@@ -26,7 +26,6 @@ const FAILURES = {
   /** A version of the future, from before a backup was restored, is accepted, and then nothing ever comes. */
   silentFromStart: `nothing heard for ${WATCH.silence / 1000} s`,
   silent: `nothing heard for ${WATCH.silence / 1000} s`,
-  refusalUnfinished: 'the watch was refused, and the reason never ended',
   /** Not what a watch delivers, or not to be taken in: what it announced has to be learned by a list. */
   unusable: 'unusable event',
   listUnfinished: 'the watch ended within the list',
@@ -59,7 +58,9 @@ export interface WatchProps {
   handle(event: ObjectEvent): void;
 }
 
-/** After this many bytes others get their turn: a few milliseconds of parsing. */
+/** Reason to give up a watch. */
+const SILENCE = new Error('nothing heard');
+/** Number of bytes after which other work gets a turn: a few milliseconds of parsing. */
 const TURN_BYTES = 128 * 1024;
 
 /**
@@ -71,7 +72,6 @@ const TURN_BYTES = 128 * 1024;
  * @throws when it can't be opened, breaks, falls silent, reports an error, or delivers what can't be used
  */
 export async function runWatch({ api, scope, clock, query, ...props }: WatchProps): Promise<void> {
-  const silence = new AbortController();
   let events = 0;
   let openedAt: number | undefined;
   let heardAt = 0;
@@ -79,17 +79,15 @@ export async function runWatch({ api, scope, clock, query, ...props }: WatchProp
   const look = (): void => {
     const left = heardAt + WATCH.silence - clock.monotonic();
     if (left > 0) timer = clock.setTimer(left, look);
-    else silence.abort();
+    else stop.abort(SILENCE);
   };
   let timer: Timer | undefined;
   const stop = new AbortController();
   const end = (): void => {
     stop.abort();
   };
-  for (const signal of [props.signal, silence.signal]) {
-    signal.addEventListener('abort', end);
-    if (signal.aborted) end();
-  }
+  props.signal.addEventListener('abort', end);
+  if (props.signal.aborted) end();
   try {
     const { chunks } = await api.watch(scope, query, stop.signal, () => {
       heardAt = clock.monotonic();
@@ -104,7 +102,7 @@ export async function runWatch({ api, scope, clock, query, ...props }: WatchProp
       props.heard();
       for (const line of splitter.lines(chunk)) {
         if (line.length === 0) continue;
-        take(parseEvent(line), scope, props);
+        take(line, scope, props);
         events++;
         bytes += line.length;
         if (bytes < TURN_BYTES) continue;
@@ -114,9 +112,8 @@ export async function runWatch({ api, scope, clock, query, ...props }: WatchProp
     }
     // A rest without newline is an event that was cut off: the next watch delivers it whole.
   } catch (error) {
-    if (!silence.signal.aborted) throw error;
     // Only the silence of a watch that the server has accepted says something about its version.
-    if (openedAt === undefined) throw new WatchFailure('refusalUnfinished', error);
+    if (stop.signal.reason !== SILENCE || openedAt === undefined) throw error;
     throw new WatchFailure(events === 0 ? 'silentFromStart' : 'silent', error);
   } finally {
     timer?.cancel();
@@ -127,7 +124,16 @@ export async function runWatch({ api, scope, clock, query, ...props }: WatchProp
   if (events === 0 && clock.monotonic() - openedAt < WATCH.short) throw new WatchFailure('short');
 }
 
-function take(event: WatchEvent, scope: Scope, { handle }: Pick<WatchProps, 'handle'>): void {
+/** @throws WatchFailure when a line isn't an event, or can't be used; what the watch has missed must be listed then */
+function take(line: Uint8Array, scope: Scope, { handle }: Pick<WatchProps, 'handle'>): void {
+  let event: WatchEvent | undefined;
+  try {
+    event = JSON.parse(decoder.decode(line)) as WatchEvent | undefined;
+  } catch {
+    // What it is, the parser says with a part of it, which may be of a Secret.
+  }
+  if (!event || !TYPES.has(event.type) || typeof event.object !== 'object')
+    throw new WatchFailure('unusable', new SyntaxError(`a line of ${line.length} bytes is no watch event`));
   if (event.type === 'ERROR') {
     const { object: body } = event;
     throw new ApiError(`Watch ${scope.type.plural}`, { status: body.code ?? 500, body });
@@ -139,6 +145,8 @@ function take(event: WatchEvent, scope: Scope, { handle }: Pick<WatchProps, 'han
   }
 }
 
+const decoder = new TextDecoder('utf-8', { fatal: true });
+const TYPES: ReadonlySet<unknown> = new Set(['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK', 'ERROR']);
 const NEWLINE = 0x0a;
 
 /** Cuts the bytes of a watch into lines, across chunks; bytes, not text, since a chunk may end within a character. */
@@ -163,20 +171,6 @@ export class LineSplitter {
   }
 }
 
-const decoder = new TextDecoder('utf-8', { fatal: true });
-const TYPES: ReadonlySet<unknown> = new Set(['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK', 'ERROR']);
-
-/** @throws WatchFailure when a line isn't an event; what the watch has missed must be listed then */
-export function parseEvent(bytes: Uint8Array): WatchEvent {
-  try {
-    const event = JSON.parse(decoder.decode(bytes)) as Partial<WatchEvent> | null;
-    if (TYPES.has(event?.type) && typeof event?.object === 'object') return event as WatchEvent;
-  } catch {
-    // What it is, the parser says with a part of it, which may be of a Secret.
-  }
-  throw new WatchFailure('unusable', new SyntaxError(`a line of ${bytes.length} bytes is no watch event`));
-}
-
 /** All objects as they were at one version. */
 export interface CompleteList {
   readonly entries: readonly Entry[];
@@ -199,17 +193,16 @@ export async function listPages(
   heard?: () => void,
 ): Promise<CompleteList> {
   const entries: Entry[] = [];
-  let continueToken: string | undefined;
-  for (;;) {
-    const page = await api.list(scope, continueToken, signal);
+  let resourceVersion = '';
+  for await (const page of api.pages(scope, signal)) {
     heard?.();
+    ({ resourceVersion } = page);
     for (const item of page.items) {
       const entry = project(item);
       if (entry) entries.push(entry);
     }
-    continueToken = page.continueToken;
-    if (!continueToken) return { entries, resourceVersion: page.resourceVersion };
   }
+  return { entries, resourceVersion };
 }
 
 /**
