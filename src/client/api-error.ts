@@ -89,7 +89,7 @@ const BRAND = Symbol.for('reconstruct.ApiError');
 export class ApiError extends Error {
   readonly [BRAND] = true;
 
-  /** Holds for one of another copy of this package too: an author's kinds may bring handlers of their own. */
+  /** Reports whether a value is one, also of another copy of this package: kinds of authors may bring handlers of their own. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     return typeof value === 'object' && value !== null && BRAND in value;
   }

@@ -215,12 +215,16 @@ export const LEASE = {
 export const SCRAPE_REVIEW = {
   /** A revoked token is accepted for up to this long. */
   allowed: 60_000,
+  /** A request in the last 30 s of a permission has it renewed, and is answered by it. */
+  ahead: 30_000,
   /** A newly granted right takes effect after up to this long. */
   refused: 30_000,
   /** Tokens, of which a scraper has one at a time. */
   remembered: 256,
   /** Maximum number of reviews of unknown tokens in a second, or under way: anyone who reaches the port can cause them. */
   unknown: 16,
+  /** The same for one address. */
+  unknownOfSource: 4,
   /** Prometheus gives up after 10 s. */
   timeout: 8_000,
 } as const;

@@ -215,6 +215,27 @@ describe('Reflector, watching', () => {
   });
 
   it.each([
+    ['silent watches that should have delivered changes', true, 1],
+    ['silent watches of an idle type', false, 0],
+  ])('warns once of %s', async (_, isChanged, warnings) => {
+    const { transport, clock, lines } = await watching();
+    for (let round = 1; round <= 4; round++) {
+      // The watch behind the list, and the one from its version.
+      await clock.advance(2 * (WATCH.silence + 800));
+      expect(transport.lastStream.request.query).toMatchObject({ sendInitialEvents: 'true' });
+      transport.lastStream
+        .event('ADDED', configMap('a', isChanged ? String(100 + round) : '7'))
+        .event('ADDED', configMap('b', '3'))
+        .listed(String(200 + round));
+      await settled();
+    }
+    const said = lines.filter(({ level }) => level === 'warn').map(({ message }) => message);
+    expect(said).toEqual(
+      Array(warnings).fill('watches deliver no events, so changes are found late, by lists'),
+    );
+  });
+
+  it.each([
     ['', WATCH.initializingTries, 0],
     ['', WATCH.initializingTries + 1, 1],
     [': conversion webhook for example.com/v1 failed', 1, 1],

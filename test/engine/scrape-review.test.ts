@@ -27,7 +27,7 @@ function reviewed(answers: { readonly TokenReview?: unknown; readonly SubjectAcc
     answers,
     lines,
     clock,
-    ask: async (header?: string) => (await refusal(header, '/metrics'))?.status,
+    ask: async (header?: string, source?: string) => (await refusal(header, '/metrics', source))?.status,
   };
 }
 
@@ -115,11 +115,11 @@ test('a failure is logged when it begins and when it ends, without the token', a
   expect(JSON.stringify(lines)).not.toContain('secret');
 });
 
-/** Asks with so many tokens, as fast as they may be reviewed. */
+/** Asks with so many tokens, each from an address of its own, as fast as they may be reviewed. */
 async function askWithMany({ ask, clock }: ReturnType<typeof reviewed>, count: number): Promise<void> {
   for (let each = 0; each < count; each++) {
     if (each % SCRAPE_REVIEW.unknown === 0) await clock.advance(1_000);
-    await ask(`Bearer ${each}`);
+    await ask(`Bearer ${each}`, `source-${each}`);
   }
 }
 
@@ -152,26 +152,34 @@ test('no more permissions are remembered than there may be scrapers', async () =
   expect(asked).toHaveLength(2);
 });
 
-test('reviews of unknown tokens are bounded, by the second and under way', async () => {
+test('reviews of unknown tokens are bounded, by the second and under way, for each source and together', async () => {
   const answers = { TokenReview: known, SubjectAccessReview: { allowed: true } };
-  const { ask, clock } = reviewed(answers);
-  const answered = async (name: string, count: number): Promise<number> => {
-    const all = [...Array(count).keys()].map((n) => ask(`Bearer ${name}${n}`));
-    return (await Promise.all(all)).filter((status) => status !== 503).length;
-  };
-  expect(await answered('a', 3)).toBe(3);
-  expect(await answered('b', SCRAPE_REVIEW.unknown)).toBe(SCRAPE_REVIEW.unknown - 3);
+  const { ask, asked, clock } = reviewed(answers);
+  const from = (source: string, count: number) =>
+    Promise.all(
+      [...Array(count).keys()].map((each) => ask(`Bearer ${source}${asked.length}-${each}`, source)),
+    );
+  const answered = (statuses: readonly unknown[]) => statuses.filter((status) => status !== 503).length;
+
+  expect(answered(await from('a', 3))).toBe(3);
+  expect(answered(await from('a', 3))).toBe(SCRAPE_REVIEW.unknownOfSource - 3);
+  expect(answered(await from('b', 5))).toBe(SCRAPE_REVIEW.unknownOfSource);
+  await clock.advance(1_000);
+  const many = await Promise.all(
+    [...Array(2 * SCRAPE_REVIEW.unknown).keys()].map((n) => ask(`Bearer c${n}`, `c${n}`)),
+  );
+  expect(answered(many)).toBe(SCRAPE_REVIEW.unknown);
 
   // One that gets no answer keeps its place.
   await clock.advance(1_000);
   const { promise, resolve } = Promise.withResolvers<unknown>();
   Object.assign(answers, { TokenReview: promise });
-  const open = answered('c', SCRAPE_REVIEW.unknown);
+  const open = from('d', SCRAPE_REVIEW.unknownOfSource);
   await clock.advance(5_000);
-  expect(await answered('d', 1)).toBe(0);
+  expect(await from('d', 1)).toEqual([503]);
   resolve(known);
-  expect(await open).toBe(SCRAPE_REVIEW.unknown);
-  expect(await answered('d', 1)).toBe(1);
+  expect(answered(await open)).toBe(SCRAPE_REVIEW.unknownOfSource);
+  expect(answered(await from('d', 1))).toBe(1);
 });
 
 test('concurrent requests with one token are one review', async () => {
@@ -182,14 +190,42 @@ test('concurrent requests with one token are one review', async () => {
 
 test('a flood of random tokens keeps no scraper out that was permitted, also when its permission ends', async () => {
   const { ask, asked, clock } = reviewed({ TokenReview: known, SubjectAccessReview: { allowed: true } });
-  await ask('Bearer scraper');
+  await ask('Bearer scraper', 'prometheus');
   asked.length = 0;
   let n = 0;
   for (let minute = 0; minute < 10; minute++) {
     await clock.advance(60_000);
-    const flood = Array.from({ length: 2 * SCRAPE_REVIEW.unknown }, () => ask(`Bearer ${n++}`));
-    expect(await ask('Bearer scraper')).toBeUndefined();
+    const flood = Array.from({ length: 16 }, () => ask(`Bearer ${n++}`, 'attacker'));
+    expect(await ask('Bearer scraper', 'prometheus')).toBeUndefined();
+    expect(await ask('Bearer new', 'other')).toBeUndefined();
     await Promise.all(flood);
   }
-  expect(asked.length).toBeLessThanOrEqual(10 * 2 * (SCRAPE_REVIEW.unknown + 1));
+  expect(asked.length).toBeLessThanOrEqual(10 * 2 * (SCRAPE_REVIEW.unknownOfSource + 2));
+});
+
+test('a permission is renewed ahead, and holds on where that gets no answer', async () => {
+  const answers: Parameters<typeof reviewed>[0] = {
+    TokenReview: known,
+    SubjectAccessReview: { allowed: true },
+  };
+  const { ask, asked, clock } = reviewed(answers);
+  await ask('Bearer scraper');
+  await clock.advance(SCRAPE_REVIEW.allowed - SCRAPE_REVIEW.ahead);
+  Object.assign(answers, { TokenReview: new Error('away') });
+  expect(await ask('Bearer scraper')).toBeUndefined();
+  await clock.advance(SCRAPE_REVIEW.timeout);
+  expect(await ask('Bearer scraper')).toBeUndefined();
+  expect(asked).toHaveLength(4);
+  Object.assign(answers, { TokenReview: known });
+  expect(await ask('Bearer scraper')).toBeUndefined();
+  await clock.advance(SCRAPE_REVIEW.allowed - SCRAPE_REVIEW.ahead - 1);
+  expect(asked).toHaveLength(6);
+  expect(await ask('Bearer scraper')).toBeUndefined();
+  expect(asked).toHaveLength(6);
+
+  await clock.advance(1);
+  Object.assign(answers, { SubjectAccessReview: { allowed: false } });
+  expect(await ask('Bearer scraper')).toBeUndefined();
+  await clock.advance(1);
+  expect(await ask('Bearer scraper')).toBe(403);
 });

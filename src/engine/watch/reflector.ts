@@ -82,6 +82,8 @@ export class Reflector {
   private pages: 'never' | 'next' | 'always' = 'never';
   /** Whether equal versions may be different objects, as after a restored backup or with another schema. */
   private doubtsVersions = false;
+  /** Number of lists after a silent watch that show changes it hasn't delivered, since a watch has delivered something. */
+  private missedChanges = 0;
   /** Time of the first list that was older than what was delivered. */
   private olderSince: number | undefined;
 
@@ -260,6 +262,13 @@ export class Reflector {
       this.olderSince ??= now;
       if (now - this.olderSince < WATCH.lag) throw new WatchFailure('outdated');
     }
+    const { after } = this.current;
+    const isAfterSilence = after instanceof WatchFailure && after.kind === 'silentFromStart';
+    // Once may be a change between the watch and the list.
+    if (isAfterSilence && this.hasChanged(entries) && ++this.missedChanges === 2) {
+      const hint = 'Check for a proxy between the operator and the API server that holds watch events back';
+      log.warn({ ...fields, hint }, 'watches deliver no events, so changes are found late, by lists');
+    }
     if (store.replace(entries, resourceVersion, scope.namespace)) {
       const message = 'the API server went back to an older state, as after a restored backup';
       log.warn({ ...fields, resourceVersion }, message);
@@ -278,6 +287,13 @@ export class Reflector {
     this.props.onListed?.();
   }
 
+  private hasChanged(entries: CompleteList['entries']): boolean {
+    return entries.some(({ object }) => {
+      const known = this.props.store.get(keyOf(object));
+      return known?.object.metadata.resourceVersion !== object.metadata.resourceVersion;
+    });
+  }
+
   private markSynced(): void {
     this.answered.reach();
     this.listed.reach();
@@ -293,6 +309,7 @@ export class Reflector {
     const { store, scope } = this.props;
     const { resourceVersion } = object.metadata;
     const order = compareResourceVersions(resourceVersion ?? '0', this.version ?? '0');
+    this.missedChanges = 0;
     if (order >= 0) this.olderSince = undefined;
     if (type === 'BOOKMARK') {
       store.advance(resourceVersion, scope.namespace);
