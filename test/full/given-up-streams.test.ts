@@ -13,7 +13,7 @@ const lib = pathToFileURL(join(repoFolder(), 'lib')).href;
  * are given up at a random moment, and a little later their connections end.
  */
 const client = (port: number, end: string): string => `
-  import { UndiciTransport } from '${lib}/engine/transport.js';
+  import { UndiciTransport } from '${lib}/client/transport.js';
   const access = ${JSON.stringify(accessTo(`https://127.0.0.1:${port}`))};
   const ignored = () => undefined;
   const some = (milliseconds) => new Promise((resolve) => setTimeout(resolve, Math.random() * milliseconds));
