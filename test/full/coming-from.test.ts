@@ -54,5 +54,8 @@ const options: ts.CompilerOptions = {
   ...{ erasableSyntaxOnly: true, verbatimModuleSyntax: true, skipLibCheck: true },
   allowImportingTsExtensions: true,
   ...{ types: ['node'], typeRoots: [join(root, 'node_modules/@types')] },
-  paths: { 'cdk8s-reconstruct': [join(root, 'src/index.ts')] },
+  paths: {
+    'cdk8s-reconstruct': [join(root, 'src/index.ts')],
+    'cdk8s-reconstruct/kinds': [join(root, 'src/kinds/index.ts')],
+  },
 };
