@@ -1,4 +1,4 @@
-// ESLint rule: what documentation comments begin with, and words that no comment or message has.
+// ESLint rules: what documentation comments begin with, words that no comment or message has, and the kinds that no lower room names.
 
 const OPENERS =
   /^(?:By|Of|So|Until|What|Why|It|One|As|Those|To|Who|Whoever|Where|When|How|Nothing|Nobody|Somebody)\b/;
@@ -97,6 +97,27 @@ export const words = {
       },
       PropertyDefinition: (node) => {
         checkMember(node, node);
+      },
+    };
+  },
+};
+
+const KINDS = /app-?service|stream-?ingress|job-?watcher/i;
+
+/** The rooms below the built-in kinds name none of them, not even in a comment. */
+export const kinds = {
+  meta: { type: 'problem', schema: [] },
+  create({ sourceCode, report }) {
+    return {
+      Program() {
+        for (const [index, line] of sourceCode.lines.entries()) {
+          const found = KINDS.exec(line);
+          if (found)
+            report({
+              loc: { line: index + 1, column: found.index },
+              message: `${found[0]} is one kind of many: what it alone needs belongs into src/kinds`,
+            });
+        }
       },
     };
   },

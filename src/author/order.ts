@@ -26,7 +26,7 @@ export function waitText(ref: ObjectRef, { readiness }: Wait): string {
   return `${describeRef(ref)} waits: ${readiness.message}`;
 }
 
-/** Waiting that takes longer needs a person. */
+/** Time after which waiting needs a person. */
 const TIMEOUT_MILLISECONDS = 600_000;
 
 const WAITING = 'Waiting';
@@ -36,7 +36,7 @@ export interface Waiting {
   readonly readiness: Readiness;
   /** Since when it waits, by its transition. */
   readonly condition: ConditionProps;
-  /** When the readiness becomes another. */
+  /** Time at which the readiness becomes another. */
   readonly requeueAt?: Date;
 }
 

@@ -87,7 +87,7 @@ interface ApplyProps extends Omit<CompareProps, 'contextFor'> {
   /** Returns the operator that is responsible for a custom resource, as far as can be seen. */
   readonly operatorOf: (given: Given) => Promise<InstalledOperator | undefined>;
   readonly prune: boolean;
-  /** Reports what would be done, and writes nothing. @default false */
+  /** Whether what would be done is reported, and nothing is written. @default false */
   readonly dryRun?: boolean;
   /** End of the retries of failures that may pass, by `performance.now()`. @default - for ten seconds of writing */
   readonly deadline?: number;
@@ -377,9 +377,9 @@ export async function waitUntilReady(applied: readonly Applied[], props: WaitPro
 /** A custom resource that is waited for. */
 interface Tree {
   readonly name: string;
-  /** @default - it is gone */
+  /** Status of the custom resource. @default - gone */
   readonly resource: ResourceStatus | undefined;
-  /** No operator reports on it. */
+  /** Whether its children alone say how it is, since no operator does. */
   readonly byChildren: boolean;
   readonly word: Verdict['word'];
 }

@@ -58,7 +58,7 @@ function isResponsible(operator: InstalledOperator, place: KindInNamespace): boo
 
 const leaseType = resourceType({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' });
 
-/** Tolerated lateness of a lease: clocks may differ, and a renewal may be on its way. */
+/** Time by which a lease may be late: clocks may differ, and a renewal may be on its way. */
 const TOLERATED_MILLISECONDS = 15_000;
 
 interface OperatorsFound {

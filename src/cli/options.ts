@@ -90,7 +90,7 @@ export function kindOptions(): Option[] {
   );
 }
 
-/** Reads the text alone: `--help` runs no code of a project. */
+/** Reports whether a project leaves the built-in kinds out. Reads the text alone: `--help` runs no code of a project. */
 function leavesOutBuiltIns(): boolean {
   try {
     const lines = readFileSync(resolve(CONFIG_FILE), 'utf8').split('\n');

@@ -5,11 +5,11 @@ import type { Transport } from '../client/transport.js';
 import { DryRun } from '../engine/preview/dry-run.js';
 
 /**
- * A custom resource as the API server would store it, found out by a dry run.
+ * Returns a custom resource as the API server would store it, found out by a dry run.
  *
  * The file is the whole of the wanted object; labels and annotations are laid over those that are there already.
  *
- * @param live as it is, in the version of the file. @default - it would be new
+ * @param live as it is, in the version of the file. @default - none: the object would be new
  * @throws ApiError where the API server refuses it
  */
 export async function tryResource(

@@ -239,7 +239,7 @@ function endProcess(log: Logger, stopping: AbortController): void {
 const POLL_MILLISECONDS = 5_000;
 /** Maximum share of CPU time of an idle process. A settled controller needs a twentieth of this. */
 const IDLE_SHARE = 0.02;
-/** Minimum growth of the heap that is worth a collection. */
+/** Minimum size of a growth of the heap that is worth a collection. */
 const WORTH_COLLECTING_BYTES = 4 * 2 ** 20;
 
 /**

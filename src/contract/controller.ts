@@ -48,7 +48,7 @@ export interface Controller {
   reconcile(key: string, reader: Reader, now: Date): Plan;
 }
 
-/** Usual difference of clocks; beyond it the API server's counts. */
+/** Time by which clocks usually differ at most; beyond it the API server's counts. */
 export const TOLERATED_SKEW_MILLISECONDS = 30_000;
 
 /** Delays of a key that waits for further events. */
@@ -72,7 +72,7 @@ export interface Watch {
   /** Label selector. @default - every object of the type */
   readonly selector?: string;
   /**
-   * The controller works without it: while no such kind is installed, there are no objects of it.
+   * Whether the controller works without it: while no such kind is installed, there are no objects of it.
    * @default false - the controller starts once the kind is served and listed
    */
   readonly optional?: boolean;
@@ -84,7 +84,7 @@ export interface Watch {
    */
   readonly keep?: (object: AnyObject) => AnyObject | undefined;
   /**
-   * The controller never applies these objects, though it may delete them: field ownership isn't computed, a change of
+   * Whether the controller never applies these objects, though it may delete them: field ownership isn't computed, a change of
    * nothing that is kept is ignored, and any other enqueues within 100 ms, or a second while much is changing.
    * @default false
    */
@@ -112,7 +112,7 @@ export interface Watch {
    * reconciled too. Asked of each that is known, with every change of the object; a plan finds the object with `Reader.get`,
    * since `Reader.mappedTo` goes by `mapsTo` alone.
    * @param resource a custom resource, as the first watch of the controller keeps it
-   * @default - it concerns what `mapsTo` names
+   * @default - only what `mapsTo` names
    */
   readonly concerns?: (object: AnyObject, resource: AnyObject) => boolean;
 }

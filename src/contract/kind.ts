@@ -30,7 +30,7 @@ export interface CustomResourceProps<Spec> {
   readonly observed?: unknown;
 }
 
-/** Policy of the admin, by the name of the kind, e.g. `appservice`; from `--policy`. */
+/** Policy of the admin, by the name of the kind, e.g. `widget`; from `--policy`. */
 export type Policy = Readonly<Record<string, unknown>>;
 
 /** A cdk8s construct that builds the objects of one custom resource. It must depend on its props alone. */

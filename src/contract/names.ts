@@ -46,7 +46,7 @@ export interface NamedKind {
 }
 
 /**
- * The label that ties children to their custom resource and alone makes a selector, e.g. `kosmos.io/appservice`.
+ * The label that ties children to their custom resource and alone makes a selector, e.g. `example.com/widget`.
  * @param kind the kind, a custom resource of it, or its CRD
  * @param name of the custom resource
  */
@@ -77,12 +77,12 @@ export function childLabels(
   };
 }
 
-/** The field manager that applies children, e.g. `appservice-controller`. */
+/** The field manager that applies children, e.g. `widget-controller`. */
 export function childrenFieldManager(kind: string): string {
   return `${kind.toLowerCase()}-controller`;
 }
 
-/** The field manager that holds `spec.replicas` until an autoscaler writes it, e.g. `appservice-replicas`. */
+/** The field manager that holds `spec.replicas` until an autoscaler writes it, e.g. `widget-replicas`. */
 export function replicasFieldManager(kind: string): string {
   return `${kind.toLowerCase()}-replicas`;
 }
@@ -93,7 +93,7 @@ export function holderFor(manager: string): string | undefined {
   return manager.endsWith(suffix) ? replicasFieldManager(manager.slice(0, -suffix.length)) : undefined;
 }
 
-/** The field manager that applies the status, e.g. `appservice-status`. */
+/** The field manager that applies the status, e.g. `widget-status`. */
 export function statusFieldManager(kind: string): string {
   return `${kind.toLowerCase()}-status`;
 }

@@ -59,7 +59,7 @@ export interface OwnStep {
   /** @default - the operator's, which corrects unless it is told otherwise */
   readonly drift?: DriftMode;
   /**
-   * Deletes and creates the object again where an immutable field has to change. Only for objects that are of no value in
+   * Whether the object is deleted and created again where an immutable field has to change. Only for objects that are of no value in
    * themselves.
    * @default false - such a change fails with the reason `ImmutableField`
    */
@@ -67,7 +67,7 @@ export interface OwnStep {
   /**
    * Objects of steps of the same owner that have to be ready before, as those steps give them: until then the object is left as
    * it is, unless it has been applied in this form. A change of what it waits for has to requeue the key.
-   * @default - it waits for nothing
+   * @default - none
    */
   readonly waitsFor?: readonly AnyObject[];
 }
@@ -109,7 +109,7 @@ export interface Barrier {
 
 /** Step with a handler of its own, which its controller brings. */
 export interface ForeignStep {
-  /** Name of the handler, e.g. `job-watcher/sweep`. */
+  /** Name of the handler, e.g. `widget/notify`. */
   readonly do: `${string}/${string}`;
   /** Object that it concerns; a watch maps it to the key. */
   readonly object: AnyObject;
@@ -168,7 +168,7 @@ export interface Explanation {
   readonly of: ObjectRef;
   /** Predicate that follows its name in a sentence: `would delete 3 of 10 Jobs matched`. */
   readonly summary: string;
-  /** Specifies whether something in the cluster would change that the plan's applies don't show. */
+  /** Whether something in the cluster would change that the plan's applies don't show. */
   readonly differs: boolean;
   /** Keys of what would go or change: one whose keys differ by a change of another one is shown too. @default - none */
   readonly touches?: readonly string[];

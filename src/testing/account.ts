@@ -17,7 +17,7 @@ import { eventually } from './eventually.js';
 const namespaces = resourceType({ apiVersion: 'v1', kind: 'Namespace', namespaced: false });
 const accounts = resourceType({ apiVersion: 'v1', kind: 'ServiceAccount' });
 
-/** Lifetime of a token, longer than any test. */
+/** Time for which a token is valid, longer than any test. */
 const LIFETIME_SECONDS = 86_400;
 
 const known = new Map<string, Promise<string>>();

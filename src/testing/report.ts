@@ -10,11 +10,11 @@ export interface Outcome {
   /** Trials in numbers. */
   readonly tried: string;
   readonly failures: readonly Failure[];
-  /** Reason why the check does not apply to this kind. @default - it applies */
+  /** Reason why the check does not apply to this kind. @default - none: the check applies */
   readonly notApplicable?: string;
-  /** Edits of fields that a walk didn't do, such as `change: image`. @default - it is no walk */
+  /** Edits of fields that a walk didn't do, such as `change: image`. @default - none, or no walk */
   readonly notDone?: readonly string[];
-  /** Fields that a walk left out: no sample has them, and the schema says too little of them. @default - it is no walk */
+  /** Fields that a walk left out: no sample has them, and the schema says too little of them. @default - none, or no walk */
   readonly notWalked?: readonly string[];
 }
 

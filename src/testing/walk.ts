@@ -275,7 +275,7 @@ export function goalsOf(fields: Fields): readonly Goal[] {
   return [...ofFields, ...ofLists];
 }
 
-/** A list has one item at least. */
+/** Reports whether a field is required; of a list, its first item is. */
 export function isRequired({ schema }: Pick<Fields, 'schema'>, path: Path): boolean {
   const field = path.at(-1);
   if (field === undefined || field === '[]') return true;
@@ -440,7 +440,7 @@ export interface WalkPlan {
 }
 
 const NOT_ACCEPTED_COUNTS = 12;
-/** Accepted specs between two that aren't. */
+/** Number of accepted specs between two that aren't. */
 const ACCEPTED_BETWEEN = 6;
 
 /**

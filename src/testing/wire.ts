@@ -45,7 +45,7 @@ export class Wire implements Transport {
   eventFault: (path: string) => EventFault = () => () => 'pass';
   /** Lists that are answered from a recording, once each, as by an API server that is behind. */
   stale = new Map<string, readonly WatchLine[]>();
-  /** Write that it died at. @default - it lives */
+  /** Write that it died at. @default - none: it is alive */
   diedAt: string | undefined;
   onDeath: () => void = () => undefined;
   /** Sends a request, and sees its answer even where it dies of that. */

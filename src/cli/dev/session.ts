@@ -25,7 +25,7 @@ import { lineView, terminalView, usage } from './view.js';
 import type { Trouble, View } from './view.js';
 
 interface DevOptions extends SharedOptions {
-  /** False where `--no-operator` is given. */
+  /** Whether an operator is started; false with `--no-operator`. */
   readonly operator?: boolean;
 }
 

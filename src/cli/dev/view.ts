@@ -70,7 +70,7 @@ export function terminalView(
   };
 }
 
-/** Events stay in the cluster for an hour, also of what has been corrected since. */
+/** Reports whether an event is of what has been corrected since: events stay in the cluster for an hour. */
 function isResolved(event: EventStatus, { kind, name, verdict }: ResourceStatus): boolean {
   const { at, reason, regarding } = event;
   const isOwn = regarding.kind === kind && regarding.name === name;

@@ -40,7 +40,7 @@ export interface CompareProps {
 /** A custom resource of a file, as it is in the cluster and as it would be. */
 export interface Given extends GivenResource {
   readonly input: CustomResourceInput;
-  /** Object when it was tried, in the version of the file. @default - it would be new */
+  /** Object when it was tried, in the version of the file. @default - none: the object would be new */
   readonly live?: AnyObject;
 }
 

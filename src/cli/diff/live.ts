@@ -36,9 +36,9 @@ export interface ChangeGroup {
   readonly apiVersion: string;
   readonly kind: string;
   readonly action: PreviewAction;
-  /** Field such as `.spec.ports[].name`. @default - it is about whole objects */
+  /** Field such as `.spec.ports[].name`. @default - none: the change is about whole objects */
   readonly path?: string;
-  /** Change of the field, such as `added`, or `taken from kubectl`. @default - it is about whole objects */
+  /** Change of the field, such as `added`, or `taken from kubectl`. @default - none: the change is about whole objects */
   readonly field?: string;
   /** @default - there is none, or it isn't the same in all of them */
   readonly before?: unknown;

@@ -254,7 +254,7 @@ function place(
   return { nodes: [...nodes, ...(behind.get(undefined) ?? [])], problems };
 }
 
-/** A shared object of several custom resources bears no labels of them, and is found by its file. */
+/** Reports whether an object is of an earlier run. One that several custom resources share has no labels of theirs, and goes by its file. */
 function isFromEarlierRun(object: AnyObject, { name, of }: Rendered): boolean {
   return of ? bearsLabelsOf(object, of) : fileOf(object)?.path.split('/').at(-1) === name;
 }

@@ -23,7 +23,7 @@ export interface RenderOptions {
 }
 
 export interface SynthOptions extends ReadOptions, RenderOptions {
-  /** Takes one line for each thing that kinds have to say of what was rendered. @default - it isn't shown */
+  /** Takes one line for each thing that kinds have to say of what was rendered. @default - not shown */
   readonly note?: (line: string) => void;
 }
 

@@ -25,7 +25,7 @@ import type { KindData, List, OperatorStatus } from '../operators.js';
 
 /** Custom resources with their children, pods and events; as JSON, it is printed as it is. */
 export interface StatusDocument {
-  /** Operators of the cluster. @default - they may not be read, or weren't asked for */
+  /** Operators of the cluster. @default - unknown: not readable, or not asked for */
   readonly operators?: readonly OperatorStatus[];
   readonly notes: readonly string[];
   readonly resources: readonly ResourceStatus[];
@@ -57,7 +57,7 @@ export interface Verdict {
   /** Reason of the condition, `NotSeen`, or `ByChildren` where it follows from the children, since no operator is responsible. */
   readonly reason: string;
   readonly message: string;
-  /** When the condition changed; RFC 3339. @default - unknown */
+  /** Time of the condition's last change; RFC 3339. @default - unknown */
   readonly since?: string;
   /** Whether the conditions are of the present generation. */
   readonly current: boolean;
@@ -81,11 +81,11 @@ export interface PodStatus extends ObjectStatus {
   readonly readyContainers: number;
   readonly containers: number;
   readonly restarts: number;
-  /** @default - it isn't scheduled */
+  /** Name of the node. @default - not scheduled */
   readonly node?: string;
   /** Phase, as `Running`, or the reason of a container that is stuck. */
   readonly state: string;
-  /** Reason why it is stuck. @default - it isn't */
+  /** Reason why it is stuck. @default - none */
   readonly message?: string;
   /** Whether an autoscaler has announced a node for it. @default false */
   readonly nodeAnnounced?: boolean;

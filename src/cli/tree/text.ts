@@ -18,7 +18,7 @@ interface TextProps {
   /** Characters in a line. @default 80 */
   readonly width?: number;
   readonly none?: string;
-  /** Shows the nodes of pods, too. @default false */
+  /** Whether the nodes of pods are shown, too. @default false */
   readonly isWide?: boolean;
 }
 
@@ -78,7 +78,7 @@ interface Node {
   readonly details: readonly string[];
   readonly color: Color | undefined;
   readonly nodes: readonly Node[];
-  /** State by which many of a kind are summed up. @default - it is always shown */
+  /** State by which many of a kind are summed up. @default - none: each is shown */
   readonly sharedState?: string | undefined;
 }
 
@@ -179,7 +179,7 @@ function eventLines({ at, count, reason, regarding, note }: EventStatus, now: Da
 }
 
 const AGE_WIDTH = 5;
-/** Left to the last column at least: `0/1 CrashLoopBackOff` fits. */
+/** Minimum width of the last column: `0/1 CrashLoopBackOff` fits. */
 const STATE_WIDTH = 22;
 
 /** Returns the width of the first column. A name that is longer fills a line alone. */
@@ -375,7 +375,7 @@ function podText(pod: PodStatus): string {
 
 interface WatchProps {
   readonly isJson: boolean;
-  /** See `TextProps.isWide`. @default false */
+  /** Whether the nodes of pods are shown, too. @default false */
   readonly isWide?: boolean;
   /** Returns the present size of the terminal. @default - the output is no terminal */
   readonly size?: () => { readonly columns: number; readonly rows: number };

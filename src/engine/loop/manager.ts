@@ -44,7 +44,7 @@ export interface ManagerProps {
   readonly clock?: Clock;
   /** From 0 to 1, for jitter. @default Math.random */
   readonly random?: () => number;
-  /** Freezes what is in memory: for tests. @default false */
+  /** Whether what is in memory is frozen: for tests. @default false */
   readonly freeze?: boolean;
 }
 
@@ -318,7 +318,7 @@ const STANDBY = 'standby';
 class Leadership {
   private term: AbortController | undefined;
   private interrupted: Promise<unknown> = Promise.resolve();
-  /** When the server was last seen to have gone back: lists from before don't count. */
+  /** Time at which the server was last seen to have gone back: lists from before don't count. */
   private backSince = -Infinity;
 
   constructor(private readonly running: readonly RunningController[]) {
@@ -367,7 +367,7 @@ class Leadership {
   }
 }
 
-/** Reasons are free text, and mustn't make ever new series; those of alerts aren't counted. */
+/** Maximum number of reasons that have a series of their own: they are free text. Those of alerts aren't counted. */
 const REASON_LIMIT = 50;
 
 /** Measures, on each scrape, how many objects are in memory, and the custom resources among them by state and reason. */

@@ -62,7 +62,7 @@ export class Requeue {
   private readonly lackingKind = new Set<string>();
   /** Keys whose last failure was that the server gave no answer, or couldn't serve the request. */
   private readonly unreached = new Set<string>();
-  /** When a kind was served last, or the server back, by the monotonic clock. */
+  /** Time at which a kind was served last, or the server back, by the monotonic clock. */
   private betterAt = -Infinity;
 
   constructor(private readonly props: RequeueProps) {}
@@ -185,7 +185,7 @@ export class Requeue {
     );
   }
 
-  /** Takes the key again at once, unless that hasn't helped several times in a row. */
+  /** Takes the key again at once, and reports whether it does: not where that hasn't helped several times in a row. */
   private retryAtOnce(key: string): boolean {
     if (this.failingState(key).immediate++ >= REQUEUE.immediateTries) return false;
     this.props.queue.addAgain(key);

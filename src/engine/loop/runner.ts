@@ -29,15 +29,15 @@ import { REQUEUE } from '../../client/retry.js';
 export interface RunnerProps {
   readonly controller: Controller;
   readonly stores: Stores;
-  /** What plans are carried out with; the log is that of the controller. */
+  /** Hand by which plans are carried out; its log is that of the controller. */
   readonly hand: Omit<Hand, 'reader' | 'signal' | 'stopping'>;
-  /** Reports what plans would do, for a dry hand. @default - they are carried out */
+  /** Reports what plans would do, for a dry hand. @default - none: plans are carried out */
   readonly observer?: Observer;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** The server's clock. @default - it is never known */
+  /** The server's clock. @default - never known */
   readonly time?: ServerTime;
   /** Makes what follows a query of its plans. */
   readonly reflector: LookupsProps['reflector'];
@@ -174,7 +174,7 @@ export class Runner {
     return burst.isOn || queue.depth - queue.depthOf('status') > this.props.workers;
   }
 
-  /** See `Requeue.isTransient`. */
+  /** Reports whether failures usually pass when the key is taken again soon. */
   isTransient(...args: Parameters<Requeue['isTransient']>): boolean {
     return this.requeue.isTransient(...args);
   }
@@ -302,12 +302,12 @@ function blockersIn({ steps }: Plan, changes?: ChangeSet): AnyObject[] {
   });
 }
 
-/** A plan is made in a few milliseconds; a construct that takes longer usually reads files, or loops. */
+/** Time from which planning is logged as slow: it takes a few milliseconds, and a construct that takes longer usually reads files, or loops. */
 const SLOW_PLAN_MILLISECONDS = 1_000;
 
-/** Long enough that the pauses cost nothing, short enough that no answer, probe or timer waits for it noticeably. */
+/** Time of a turn: the pauses cost nothing, and no answer, probe or timer waits for it noticeably. */
 const TURN_MILLISECONDS = 10;
-/** For a clock that stands still. */
+/** Maximum number of items in a turn, for a clock that stands still. */
 const TURN_ITEMS = 100;
 
 /**
@@ -363,7 +363,7 @@ export class KindMetrics {
   }
 }
 
-/** Writers with ever new names mustn't make ever new series. */
+/** Maximum number of writers that have a series of their own: names may be ever new. */
 const MANAGER_LIMIT = 20;
 
 const LEVELS = {
@@ -430,7 +430,7 @@ export class ReconcileLog {
 interface Flight {
   /** Aborted when the reconcile is to be given up; its reason is an OperatorError that says why. */
   readonly signal: AbortSignal;
-  /** Nothing of it is under way any more. */
+  /** Ends the flight: no request of it is under way any more. */
   end(): void;
 }
 

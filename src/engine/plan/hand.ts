@@ -9,7 +9,7 @@ import type { Memory } from '../steps/memory.js';
 import type { StoreReader } from '../watch/cache.js';
 
 /**
- * What the steps of a plan work with: live, or dry. A dry hand can't write, whatever a handler does: its API refuses all but reads
+ * Tools of the steps of a plan: live, or dry. A dry hand can't write, whatever a handler does: its API refuses all but reads
  * and dry runs, its memory and its metrics are its own, its stores are its own or take nothing, and it sends no events.
  */
 export interface Hand {

@@ -35,7 +35,7 @@ export function handlersOf(foreign: readonly ForeignHandler[] = []): Handlers {
   return handlers;
 }
 
-/** When a status may be written later. */
+/** Rules by which a status may be written later. */
 export interface StatusPolicy {
   /** Reports whether a status that is behind may be left, where all has gone well. */
   mayDeferStatus(key: string): boolean;
@@ -46,7 +46,7 @@ export interface StatusPolicy {
 export interface InterpretOptions {
   /** Whether a step that waits is left; else it is tried, and says what it would wait for. @default true */
   readonly waits?: boolean;
-  /** When statuses and events follow: always, never, or by a policy. @default true */
+  /** Whether statuses and events follow: always, never, or by a policy. @default true */
   readonly status?: boolean | StatusPolicy;
   /** Whether the conclusion of a dry hand takes for done what would be done, so that another round can build on it. @default false */
   readonly pretends?: boolean;
@@ -293,7 +293,7 @@ class Turns {
 
   constructor(private readonly signal: AbortSignal) {}
 
-  /** Where the plan was given up, why, and what is still under way. */
+  /** Error for which the plan was given up, and what is still under way. */
   get ended(): Pick<PlanOutcome, 'givenUp' | 'pending'> {
     const { givenUp, pending } = this;
     return { ...(givenUp && { givenUp }), ...(pending && { pending }) };

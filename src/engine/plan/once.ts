@@ -16,7 +16,7 @@ import { MAX_ROUNDS, NEVER, Planning } from './planning.js';
 export interface OnceProps {
   readonly controller: Controller;
   readonly transport: Transport;
-  /** Delete what isn't rendered any more. */
+  /** Whether what isn't rendered any more is deleted. */
   readonly prune: boolean;
   readonly now: () => Date;
   /**
@@ -24,7 +24,7 @@ export interface OnceProps {
    * @returns false once waiting longer is pointless
    */
   readonly pause: (tries: number) => Promise<boolean>;
-  /** Goes on, with pauses, while something waits for what may still become ready. @default false */
+  /** Whether it goes on, with pauses, while something waits for what may still become ready. @default false */
   readonly waits?: boolean;
 }
 

@@ -29,7 +29,7 @@ const MAX_LOOKS = 5;
 
 /** Effect of one apply. */
 export interface Tried {
-  /** Object as it is. @default - it isn't there */
+  /** Object as it is. @default - none is there */
   readonly before?: AnyObject;
   /** Object as it would be. */
   readonly after: AnyObject;
@@ -41,12 +41,12 @@ export interface Tried {
 
 export interface DryRunProps {
   /**
-   * Tries as well that an owner isn't to be deleted before an object, which takes a right that the controller has, and
+   * Whether blocking the deletion of an owner before its object is tried as well, which takes a right that the controller has, and
    * who asks need not have.
    * @default false
    */
   readonly blocking?: boolean;
-  /** Keeps what lists show, whole, so that it isn't read again one by one. @default false */
+  /** Whether what lists show is kept whole, so that it isn't read again one by one. @default false */
   readonly keepsLists?: boolean;
 }
 

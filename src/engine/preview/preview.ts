@@ -31,9 +31,9 @@ export type PreviewAction =
 export interface ObjectPreview {
   readonly ref: ObjectRef;
   readonly action: PreviewAction;
-  /** Object as it is, whole. @default - it isn't there, or nothing was to be found out about it */
+  /** Object as it is, whole. @default - none is there, or nothing was to be found out */
   readonly before?: AnyObject;
-  /** Object as it would be: whole, or what is applied where it would be made. @default - it would go, or stays as it is */
+  /** Object as it would be: whole, or what is applied where it would be made. @default - none: the object would go, or stays */
   readonly after?: AnyObject;
   readonly error?: OperatorError;
   /** Object that it would wait for. @default - nothing */
@@ -67,7 +67,7 @@ export interface Preview {
 
 /** A custom resource, as it is and as it would be. */
 export interface GivenResource {
-  /** @default - it would be new */
+  /** Object as it is. @default - none: the object would be new */
   readonly before?: AnyObject;
   readonly after: AnyObject;
 }
@@ -81,7 +81,7 @@ export interface PreviewProps {
   /** Mode for objects whose steps don't give one. @default correct */
   readonly drift?: DriftMode;
   readonly now: () => Date;
-  /** See `DryRunProps.blocking`. @default false */
+  /** Whether blocking the deletion of an owner before its object is tried as well. @default false */
   readonly blocking?: boolean;
   /**
    * See `PlanningProps.ownedSelector`; what it selects is kept whole, and compared without being read one by one.

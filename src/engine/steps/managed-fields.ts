@@ -270,7 +270,7 @@ export class FieldPaths {
   private readonly root = new Shape();
   /** Objects of one shape are owned alike, and share the digests. */
   private readonly shared = new Map<string, OwnedPaths>();
-  /** Where the status is a subresource, it is dropped from what is applied to the object itself. */
+  /** Whether the status is no subresource: one is dropped from what is applied to the object itself. */
   private hasPlainStatus = false;
   /** Number of paths of which something may be known. */
   private known = 0;

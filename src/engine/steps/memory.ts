@@ -7,7 +7,7 @@ import type { Clock } from '../../client/clock.js';
 import { CONTESTED, REFUSAL_MILLISECONDS, RELEASE_MILLISECONDS } from '../../client/retry.js';
 import { isSamePaths } from './managed-fields.js';
 
-/** The garbage collector may need as long as this to come to the next child. */
+/** Time that the garbage collector may need to come to the next child. */
 const VANISHED_MILLISECONDS = 600_000;
 
 /** Object that has gone while its owner, as far as is known, has not. */
@@ -248,7 +248,7 @@ interface Fight {
   readonly corrections: number;
   /** Hash of the last intent. */
   readonly hash: string;
-  /** When the last correction was made; all times are by the monotonic clock. */
+  /** Time of the last correction; all times are by the monotonic clock. */
   readonly last: number;
   /** Time before which drift isn't corrected. */
   readonly pausedUntil: number;

@@ -196,18 +196,18 @@ function isMadeByOthers(object: AnyObject, manager: string): boolean {
   );
 }
 
-/** A later writer has to differ to own a field; so one that owns the same field was there before. */
+/** Reports whether an entry has fields of ours: a later writer has to differ to own one, so it was there before. */
 function shares({ fieldsV1 = {} }: ManagedFieldsEntry, own: ManagedFieldsEntry | undefined): boolean {
   return without(fieldsV1, own?.fieldsV1 ?? {}) !== fieldsV1;
 }
 
-/** An apply that changes nothing leaves its time as it is. Both are by the API server's clock, in whole seconds. */
+/** Reports whether an object was there before our apply. One that changes nothing leaves its time; both are whole seconds of the server. */
 function isOlderThan({ metadata }: AnyObject, own: ManagedFieldsEntry | undefined): boolean {
   const { creationTimestamp } = metadata;
   return creationTimestamp !== undefined && own?.time !== undefined && creationTimestamp < own.time;
 }
 
-/** Controllers annotate what they come upon. */
+/** Reports whether an entry sets more than metadata: controllers annotate what they come upon. */
 function setsMoreThanMetadata({ fieldsV1 = {} }: ManagedFieldsEntry): boolean {
   return Object.keys(fieldsV1).some((segment) => segment !== 'f:metadata');
 }

@@ -33,7 +33,7 @@ export interface ShareStep extends ForeignStep {
   readonly object: AnyObject;
   readonly fieldManager: string;
   /**
-   * Others have to create it: while it isn't there, the step fails with the reason `TargetMissing`, and is tried again when
+   * Whether others have to create it: while it isn't there, the step fails with the reason `TargetMissing`, and is tried again when
    * it appears.
    * @default false - it is created
    */
