@@ -2,6 +2,12 @@ import regexp from 'eslint-plugin-regexp';
 import tseslint from 'typescript-eslint';
 import { kinds, words } from './scripts/eslint/words.mjs';
 
+/** Rooms below the command and the testing kit. */
+const below = [
+  ...['contract', 'values', 'telemetry', 'client', 'author', 'validate', 'render', 'kinds', 'engine'],
+  'install',
+];
+
 /** Who may import whom inside src/ (docs/decisions/0002-layers.md). A layer always may import itself. */
 const layers = {
   contract: [],
@@ -15,30 +21,8 @@ const layers = {
   // A kind brings handlers of its own steps.
   kinds: ['contract', 'values', 'telemetry', 'client', 'author', 'render', 'engine'],
   install: ['contract', 'values', 'telemetry', 'client'],
-  testing: [
-    'contract',
-    'values',
-    'telemetry',
-    'client',
-    'author',
-    'validate',
-    'render',
-    'kinds',
-    'engine',
-    'install',
-  ],
-  cli: [
-    'contract',
-    'values',
-    'telemetry',
-    'client',
-    'author',
-    'validate',
-    'render',
-    'kinds',
-    'engine',
-    'install',
-  ],
+  testing: below,
+  cli: below,
 };
 
 const sandboxPattern = {

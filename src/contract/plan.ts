@@ -56,7 +56,7 @@ export interface OwnStep {
   readonly object: AnyObject;
   readonly owner: OwnerReference;
   readonly fieldManager: string;
-  /** @default - the operator's, which corrects unless it is told otherwise */
+  /** @default - the operator's, which corrects by default */
   readonly drift?: DriftMode;
   /**
    * Whether the object is deleted and created again where an immutable field has to change. Only for objects that are of no value in

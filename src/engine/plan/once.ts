@@ -3,15 +3,11 @@ import type { Controller } from '../../contract/controller.js';
 import type { OperatorError } from '../../contract/error.js';
 import { objectId, refOf } from '../../contract/object.js';
 import type { AnyObject, ObjectRef } from '../../contract/object.js';
-import { silentLogger } from '../../telemetry/logger.js';
-import { Metrics } from '../../telemetry/metrics.js';
 import { ApiError } from '../../client/api-error.js';
-import { systemClock } from '../../client/clock.js';
 import type { Transport } from '../../client/transport.js';
-import { Memory } from '../steps/memory.js';
 import type { Hand } from './hand.js';
 import { handlersOf, interpret } from './interpret.js';
-import { MAX_ROUNDS, NEVER, Planning } from './planning.js';
+import { MAX_ROUNDS, Planning } from './planning.js';
 
 export interface OnceProps {
   readonly controller: Controller;
@@ -49,12 +45,7 @@ export async function carryOutOnce(cr: AnyObject, props: OnceProps): Promise<Onc
   const { controller, transport } = props;
   // As it was written: where it is, the rest is looked for.
   const planning = new Planning({ controller, transport, given: [cr] });
-  const { api, reader } = planning;
-  const hand: Hand = {
-    ...{ api, reader, memory: new Memory(systemClock), clock: systemClock, drift: 'correct', isDry: false },
-    ...{ events: { send: () => undefined }, metrics: new Metrics(), log: silentLogger },
-    ...{ signal: NEVER, stopping: NEVER },
-  };
+  const hand = planning.hand(false);
   const results = new Map<string, Change>();
   const kept = new Map<string, ObjectRef>();
   let error: OperatorError | undefined;

@@ -2,12 +2,14 @@ import type { Controller, Found, Lookup, Query, Reader, TypeRef, Watch } from '.
 import { OperatorError } from '../../contract/error.js';
 import { byName, keyOf, objectId, splitKey } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
-import type { Explanation, Plan } from '../../contract/plan.js';
+import type { DriftMode, Explanation, Plan } from '../../contract/plan.js';
 import { groupKind } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
 import { ApiError } from '../../client/api-error.js';
 import { Api } from '../../client/api.js';
 import type { Scope } from '../../client/api.js';
+import { silentLogger } from '../../telemetry/logger.js';
+import { Metrics } from '../../telemetry/metrics.js';
 import { ServerTime, systemClock } from '../../client/clock.js';
 import type { Transport } from '../../client/transport.js';
 import { scopesOf, StoreReader, Stores } from '../watch/cache.js';
@@ -15,6 +17,8 @@ import type { Entry } from '../watch/cache.js';
 import { doubtOf } from '../watch/installed.js';
 import { scopeOf } from '../watch/lookups.js';
 import { listPages } from '../watch/watch.js';
+import { Memory } from '../steps/memory.js';
+import type { Hand } from './hand.js';
 
 export interface PlanningProps {
   readonly controller: Controller;
@@ -63,6 +67,16 @@ export class Planning {
     });
   }
 
+  /** Returns a hand of its own memory, which sends no events; what it counts is never scraped. */
+  hand(isDry: boolean, drift: DriftMode = 'correct'): Hand {
+    const { api, reader } = this;
+    return {
+      ...{ api, reader, memory: new Memory(systemClock), clock: systemClock, drift, isDry },
+      ...{ events: { send: () => undefined }, metrics: new Metrics(), log: silentLogger },
+      ...{ signal: NEVER, stopping: NEVER },
+    };
+  }
+
   /** Keys that custom resources map to. */
   keysOf(resources: readonly AnyObject[]): readonly string[] {
     const { watches } = this.controller;
@@ -108,8 +122,7 @@ export class Planning {
 /** Maximum number of rounds: a plan may ask to be made again after what it did, and some ask for ever. */
 export const MAX_ROUNDS = 5;
 
-/** Signal that never aborts. */
-export const NEVER: AbortSignal = new AbortController().signal;
+const NEVER: AbortSignal = new AbortController().signal;
 
 interface ContentsProps {
   readonly api: Api;

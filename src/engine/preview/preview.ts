@@ -5,15 +5,11 @@ import type { OperatorError } from '../../contract/error.js';
 import { isMap, keyOf, objectId, objectKey, refOf } from '../../contract/object.js';
 import type { AnyObject, ObjectRef } from '../../contract/object.js';
 import type { DriftMode, Explanation, Plan } from '../../contract/plan.js';
-import { silentLogger } from '../../telemetry/logger.js';
-import { Metrics } from '../../telemetry/metrics.js';
-import { systemClock } from '../../client/clock.js';
 import type { Transport } from '../../client/transport.js';
 import type { Hand, HandledStep } from '../plan/hand.js';
 import { handlersOf, interpret } from '../plan/interpret.js';
 import type { Handlers, InterpretOptions, PlanOutcome } from '../plan/interpret.js';
-import { MAX_ROUNDS, NEVER, Planning } from '../plan/planning.js';
-import { Memory } from '../steps/memory.js';
+import { MAX_ROUNDS, Planning } from '../plan/planning.js';
 import { DryRun, visible, withoutPicks } from './dry-run.js';
 import type { Tried } from './dry-run.js';
 
@@ -101,20 +97,15 @@ export class ControllerPreview {
     private readonly controller: Controller,
     private readonly props: PreviewProps,
   ) {
-    const { transport, given, namespaces, drift = 'correct', blocking = false, ownedSelector } = props;
+    const { transport, given, namespaces, drift, blocking = false, ownedSelector } = props;
     this.dryRun = new DryRun(transport, { blocking, keepsLists: ownedSelector !== undefined });
     this.planning = new Planning({
       ...{ controller, transport: this.dryRun, given: given.map(({ after }) => after) },
       ...(namespaces && { namespaces }),
       ...(ownedSelector !== undefined && { ownedSelector }),
     });
-    const { api, reader } = this.planning;
     this.handlers = handlersOf(controller.handlers);
-    this.hand = {
-      ...{ api, reader, memory: new Memory(systemClock), clock: systemClock, drift, isDry: true },
-      ...{ events: { send: () => undefined }, metrics: new Metrics(), log: silentLogger },
-      ...{ signal: NEVER, stopping: NEVER },
-    };
+    this.hand = this.planning.hand(true, drift);
   }
 
   /** Keys that the custom resources map to, as they are and as they would be. */

@@ -22,7 +22,7 @@ import { checkOwnership, isLeftover } from './ownership.js';
  * the custom resource isn't among its owners. An object that we created ourselves, and whose first answer was lost, stays ours.
  *
  * **Caveats.** An object in which nothing is set, such as a bare ServiceAccount, doesn't tell who has created it. One that
- * has nothing in common with ours isn't told apart from ours in the second in which it was created. A process that ends
+ * has nothing in common with ours can't be distinguished from ours in the second in which it was created. A process that ends
  * before it gives the object back leaves it as its own.
  */
 
@@ -66,7 +66,7 @@ export async function collect(task: OwnedTask, known: Entry): Promise<Entry | un
 }
 
 /**
- * Gives back what a first apply has taken over: an object that no watch has told of yet, and in which nothing contradicted
+ * Gives back what a first apply has taken over: an object that no watch has delivered yet, and in which nothing contradicted
  * what was applied.
  * @param answer to the apply of an object that wasn't known, and was there
  * @throws OperatorError `OwnershipConflict` once it is given back

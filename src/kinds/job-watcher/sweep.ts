@@ -176,7 +176,7 @@ class SweepRefusals {
     // A policy says so with 403 or, unless configured otherwise, 422.
     if (!(cause instanceof ApiError) || (cause.code !== 403 && retry !== 'onChange')) return error;
     const refused = new OperatorError({ reason, message, cause, retry: 'onChange' });
-    // Nothing tells that a right was granted, and an API server that has just begun to serve refuses everyone.
+    // No watch shows that a right was granted, and an API server that has just begun to serve refuses everyone.
     if (cause.lacksRight) remember(rightId(object), refused, refusalMilliseconds([reason]));
     else remember(versionId(object), refused, REFUSAL_MILLISECONDS);
     return refused;
