@@ -477,7 +477,7 @@ function keysIn({ namespaced }: ResourceType, { metadata }: AnyObject, name: str
 }
 
 /** Custom resources are kept whole, for the renderer, but for the bookkeeping that nothing reads. */
-function keepWithoutManagedFields(object: AnyObject): AnyObject {
+export function keepWithoutManagedFields(object: AnyObject): AnyObject {
   const { managedFields, ...metadata } = object.metadata as AnyObject['metadata'] & {
     managedFields?: unknown;
   };

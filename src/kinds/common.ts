@@ -1,5 +1,11 @@
 import type { ConditionProps, ConditionStatus } from '../contract/conditions.js';
 import type { StructuralSchema } from '../contract/crd.js';
+import { messageOf, OperatorError } from '../contract/error.js';
+import type { KindFlag } from '../contract/kind.js';
+import { statusFieldManager } from '../contract/names.js';
+import { refOf, type CustomResource } from '../contract/object.js';
+import type { Conclusion, EventProps } from '../contract/plan.js';
+import { statusOrError } from '../values/origin.js';
 
 /**
  * Returns an object that stands for what `make` returns, and calls it when a member is first read: to parse the CRD of a kind
@@ -36,6 +42,57 @@ export function condition(
   { reason, message }: Pick<ConditionProps, 'reason' | 'message'>,
 ): ConditionProps {
   return { type, status, reason, message };
+}
+
+/** Returns an error in place of throwing it. */
+export function attempt<T>(read: () => T): T | OperatorError {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof OperatorError) return error;
+    return new OperatorError({ reason: 'InvalidSpec', message: messageOf(error), cause: error });
+  }
+}
+
+/** Status of one of several custom resources, and what else was found out with it. */
+interface Told {
+  readonly status: object;
+  readonly events: readonly (EventProps | undefined)[];
+}
+
+/** Concludes a plan with the statuses and events of several custom resources. What is thrown for one is the error of that one alone. */
+export function concludeEach<Resource extends CustomResource, Found extends Told>(
+  kind: string,
+  crs: readonly Resource[],
+  tell: (cr: Resource) => Found | undefined,
+): Pick<Conclusion, 'status' | 'events'> & { readonly told: readonly (readonly [Resource, Found])[] } {
+  const all = crs.flatMap((cr) => {
+    const found = statusOrError(refOf(cr), () => tell(cr));
+    return found ? [[cr, found] as const] : [];
+  });
+  const fieldManager = statusFieldManager(kind);
+  const told = all.flatMap(([cr, found]) => (found instanceof OperatorError ? [] : [[cr, found] as const]));
+  return {
+    told,
+    status: all.map(([target, found]) => ({
+      ...{ target, fieldManager },
+      status: found instanceof OperatorError ? found : found.status,
+    })),
+    events: told.flatMap(([cr, { events }]) => {
+      const regarding = { ...refOf(cr), uid: cr.metadata.uid ?? '' };
+      return events.flatMap((event) => (event ? { regarding, event } : []));
+    }),
+  };
+}
+
+/** Form of a flag's value that is checked alike by the command line and by a schema. */
+export function matching(pattern: string, maxLength: number, wanted: string) {
+  const whole = new RegExp(`^${pattern}$`);
+  return {
+    check: (value: string) =>
+      value.length <= maxLength && whole.test(value) ? undefined : `"${value}" is not ${wanted}`,
+    schema: { type: 'string', maxLength, pattern: whole.source },
+  } as const satisfies Partial<KindFlag>;
 }
 
 /** Schema of a text in an admin's policy; the types of policies are derived from their schemas. */

@@ -69,10 +69,11 @@ export async function makeUpstream(
   });
 }
 
-export type Ask = Omit<StreamIngressSpec, 'upstream' | 'className'> & {
-  /** @default - `db:5432` */
-  readonly upstream?: Partial<StreamIngressSpec['upstream']>;
-};
+export type Ask = Pick<StreamIngressSpec, 'listen'> &
+  Partial<Omit<StreamIngressSpec, 'upstream' | 'className'>> & {
+    /** @default - `db:5432` */
+    readonly upstream?: Partial<StreamIngressSpec['upstream']>;
+  };
 
 /** The objects of an ingress-nginx: those of a target. */
 export class IngressNginx {

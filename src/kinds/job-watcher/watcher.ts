@@ -1,4 +1,5 @@
 import { messageOf, OperatorError } from '../../contract/error.js';
+import { attempt } from '../common.js';
 import { selects } from '../../author/label-selector.js';
 import { PAUSED_ANNOTATION } from '../../contract/names.js';
 import { compare, objectKey } from '../../contract/object.js';
@@ -149,16 +150,6 @@ export class WatcherSet {
     }
     for (const uid of this.known.keys()) if (!all.has(uid)) this.known.delete(uid);
     return [...all.values()];
-  }
-}
-
-/** Returns an error in place of throwing it. */
-export function attempt<T>(read: () => T): T | OperatorError {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof OperatorError) return error;
-    return new OperatorError({ reason: 'InvalidSpec', message: messageOf(error), cause: error });
   }
 }
 

@@ -1,5 +1,6 @@
 import type { ConditionProps } from '../../contract/conditions.js';
-import { fullName, portText, protocolOf, upstreamKey, type StreamIngress } from './spec.js';
+import { keyOf } from '../../contract/object.js';
+import { portText, upstreamKey, type StreamIngress } from './spec.js';
 import { portRange, type Target } from './targets.js';
 import { portId, type KeptService, type Upstreams } from './watched.js';
 
@@ -10,17 +11,8 @@ export interface Claims {
   readonly refused: ReadonlyMap<StreamIngress, Refusal>;
 }
 
-/** Reason why a custom resource holds no port. */
-export interface Refusal {
-  readonly reason:
-    | 'ClassNotFound'
-    | 'NamespaceNotPermitted'
-    | 'PortReserved'
-    | 'PortNotPermitted'
-    | 'ProxyProtocolNotSupported'
-    | 'PortConflict';
-  readonly message: string;
-}
+/** Condition `Accepted` of a custom resource that holds no port. */
+export type Refusal = Pick<ConditionProps, 'reason' | 'message'>;
 
 /**
  * Gives each port and protocol of a target to the oldest that may have it; of two of an age, to the first by
@@ -49,7 +41,7 @@ export function claimsOf(target: Target, all: readonly StreamIngress[]): Claims 
 
 /** Oldest first. Times are whole seconds in UTC, so they compare as text; one without was never stored. */
 function byAge(a: StreamIngress, b: StreamIngress): number {
-  const [first, second] = [a, b].map((cr) => [cr.metadata.creationTimestamp ?? '9999', fullName(cr)]);
+  const [first, second] = [a, b].map((cr) => [cr.metadata.creationTimestamp ?? '9999', keyOf(cr)]);
   return String(first) < String(second) ? -1 : 1;
 }
 
@@ -73,26 +65,28 @@ export function classRefusal(className: string | undefined): Refusal {
 }
 
 /** Returns what the target doesn't allow of a custom resource, whatever others ask for. */
-export function refusalOf(target: Target, { metadata, spec }: StreamIngress): Refusal | undefined {
+export function refusalOf(target: Target, cr: StreamIngress): Refusal | undefined {
   const { name, kind, namespaces, reservedPorts, portRanges } = target;
-  const { namespace = '' } = metadata;
-  const { listen, protocol = 'TCP', proxyProtocol } = spec;
-  const refuse = (reason: Refusal['reason'], message: string): Refusal => ({ reason, message });
+  const { namespace = '' } = cr.metadata;
+  const { listen, proxyProtocol } = cr.spec;
   if (namespaces && !namespaces.includes(namespace)) {
     const message = `the target ${name} doesn't serve the namespace ${namespace}; ask an admin to allow it`;
-    return refuse('NamespaceNotPermitted', message);
+    return { reason: 'NamespaceNotPermitted', message };
   }
-  const port = `spec.listen: ${listen}/${protocol}`;
+  const port = `spec.listen: ${portText(cr)}`;
   if (reservedPorts.includes(listen))
-    return refuse('PortReserved', `${port} is reserved on the target ${name}; take another port`);
+    return {
+      reason: 'PortReserved',
+      message: `${port} is reserved on the target ${name}; take another port`,
+    };
   const isIn = (text: string): boolean => portRange(text).from <= listen && listen <= portRange(text).to;
   if (portRanges && !portRanges.some(isIn)) {
     const message = `${port} is not among the ports of the target ${name}; take one of ${portRanges.join(', ') || 'none'}`;
-    return refuse('PortNotPermitted', message);
+    return { reason: 'PortNotPermitted', message };
   }
   if (kind !== 'Gateway' || !(proxyProtocol?.decode || proxyProtocol?.encode)) return undefined;
   const message = `spec.proxyProtocol: the target ${name} is a Gateway, and the Gateway API has no PROXY protocol; remove it, or take another class`;
-  return refuse('ProxyProtocolNotSupported', message);
+  return { reason: 'ProxyProtocolNotSupported', message };
 }
 
 /** The condition `ResolvedRefs`, and its meaning for the port that leads there. */
@@ -111,6 +105,11 @@ export interface Resolution extends Omit<ConditionProps, 'type'> {
 export interface View {
   readonly claims: Claims;
   readonly resolution: (cr: StreamIngress) => Resolution;
+}
+
+export function viewOf(target: Target, crs: readonly StreamIngress[], upstreams: Upstreams): View {
+  const found = new Map(crs.map((cr) => [cr, resolve(cr, upstreams)]));
+  return { claims: claimsOf(target, crs), resolution: (cr) => found.get(cr) as Resolution };
 }
 
 /** Looks up the upstream of a custom resource. Permission comes first, so that nothing is shown of what isn't permitted. */
@@ -133,7 +132,7 @@ export function resolve(cr: StreamIngress, known: Upstreams): Resolution {
   });
   if (!service)
     return lost('ServiceNotFound', `there is no Service ${name}; create it, or correct spec.upstream`);
-  const protocol = protocolOf(cr);
+  const { protocol } = cr.spec;
   const found = service.ports.filter(
     (port) => (typeof wanted === 'number' ? port.port : port.name) === wanted,
   );

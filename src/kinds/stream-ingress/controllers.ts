@@ -1,44 +1,19 @@
 import type { ChangeSet } from '../../contract/change.js';
 import type { Controller, Reader, Write } from '../../contract/controller.js';
-import { OperatorError } from '../../contract/error.js';
-import { statusOrError } from '../../values/origin.js';
 import { NOTHING } from '../../contract/plan.js';
-import type { Plan } from '../../contract/plan.js';
-import type { Render } from '../../contract/kind.js';
-import { statusFieldManager } from '../../contract/names.js';
-import { refOf } from '../../contract/object.js';
+import type { Plan, Step } from '../../contract/plan.js';
 import type { ResourceType } from '../../contract/resource.js';
 import { share } from '../../engine/steps/share.js';
 import { stalledEvent } from '../../author/status.js';
-import { claimsOf, classRefusal, resolve, type Resolution, type View } from './claims.js';
-import { dropChildren, planGateway, gatewayRendering, rememberingRender } from './gateway.js';
-import { addressesOf, entryIn, keptRefusal, notClosed, openings, portIn } from './nginx.js';
-import { programmed, refusedCondition, sharedSteps } from './nginx.js';
+import { concludeEach } from '../common.js';
+import { classRefusal, viewOf, type View } from './claims.js';
+import { dropChildren, planGateway } from './gateway.js';
+import { NginxPorts } from './nginx.js';
 import { KIND, type StreamIngress } from './spec.js';
 import { explanationsOf, readinessOf, statusOf, type Findings } from './status.js';
-import { isNginx, type NginxTarget, type Target, type Targets } from './targets.js';
+import { isNginx, type Targets } from './targets.js';
 import { childrenOf, gatewayTypes, resourcesOf, sharedStateIn, upstreamsIn } from './watched.js';
 import type { Watches } from './watched.js';
-
-/** @param withEndpoints false where it doesn't matter whether anything is ready */
-function viewOf(
-  targets: Targets,
-  target: Target,
-  crs: readonly StreamIngress[],
-  reader: Reader,
-  withEndpoints: boolean,
-): View {
-  const upstreams = upstreamsIn(targets, target, reader, withEndpoints);
-  const found = new Map<StreamIngress, Resolution>();
-  return {
-    claims: claimsOf(target, crs),
-    resolution: (cr) => {
-      const resolution = found.get(cr) ?? resolve(cr, upstreams);
-      found.set(cr, resolution);
-      return resolution;
-    },
-  };
-}
 
 type FindingsOf = (cr: StreamIngress, changes: ChangeSet) => Findings | undefined;
 
@@ -50,21 +25,11 @@ type FindingsOf = (cr: StreamIngress, changes: ChangeSet) => Findings | undefine
  * statuses of a target: so a few are taken together, for much less than the two seconds within which a loser has its
  * condition.
  */
-export function statusController(
-  type: ResourceType,
-  targets: Targets,
-  watches: Watches,
-  render: Render,
-): Controller {
+export function statusController(type: ResourceType, targets: Targets, watches: Watches): Controller {
   const { crs, upstreams, targetServices, slices, grants, configMaps, workloads, children } = watches;
   const types = gatewayTypes(targets.routeVersion);
-  const plans = new Map(
-    targets.all.flatMap((target) => {
-      if (isNginx(target)) return [];
-      const rendering = gatewayRendering(type, target, targets.routeVersion);
-      return [[target.name, { target, types, render: rememberingRender(render, rendering) }] as const];
-    }),
-  );
+  const leftBy = (cr: StreamIngress, reader: Reader): readonly Step[] =>
+    dropChildren(childrenOf(types, cr, reader)).pruned;
   return {
     name: 'streamingress',
     kind: KIND,
@@ -78,76 +43,56 @@ export function statusController(
     reconcile(key, reader, now) {
       const all = resourcesOf(type, key, reader).filter(({ metadata }) => !metadata.deletionTimestamp);
       const target = targets.all.find(({ name }) => name === key);
-      const view = target && viewOf(targets, target, all, reader, true);
-      const gateway = view && plans.get(key);
-      if (gateway) {
-        const { findings: found, steps } = planGateway(gateway, view, reader);
-        const findingsOf: FindingsOf = (cr, changes) => {
-          const common = findings(key, view, cr);
-          return common.refusal ? common : { ...common, ...found(cr, changes) };
-        };
-        return { ...statusPlan(all, findingsOf, now), steps };
-      }
       // What a class has made that was a Gateway's goes; it is known where there is another Gateway.
-      const leftovers =
-        plans.size > 0 ? all.flatMap((cr) => dropChildren(childrenOf(types, cr, reader)).pruned) : [];
-      const findingsOf: FindingsOf = view
-        ? nginxFindings(target as NginxTarget, view, reader)
-        : (cr) => ({ refusal: classRefusal(cr.spec.className) });
-      return { ...statusPlan(all, findingsOf, now), steps: leftovers };
+      const leftovers = () => (children.length > 0 ? all.flatMap((cr) => leftBy(cr, reader)) : []);
+      if (!target) {
+        const refused: FindingsOf = (cr) => ({ refusal: classRefusal(cr.spec.className) });
+        return statusPlan(all, leftovers(), refused, now);
+      }
+      const view = viewOf(target, all, upstreamsIn(targets, target, reader, true));
+      if (isNginx(target)) {
+        const ports = new NginxPorts(target, view, sharedStateIn(target, reader));
+        const findingsOf: FindingsOf = (cr) => {
+          const common = commonFindings(key, view, cr);
+          return { ...common, ...ports.findings(cr, common.refusal, reader) };
+        };
+        return statusPlan(all, leftovers(), findingsOf, now);
+      }
+      const { findings, steps } = planGateway({ target, types }, view, reader);
+      const findingsOf: FindingsOf = (cr, changes) => {
+        const common = commonFindings(key, view, cr);
+        return common.refusal ? common : { ...common, ...findings(cr, changes) };
+      };
+      return statusPlan(all, steps, findingsOf, now);
     },
   };
 }
 
-function nginxFindings(target: NginxTarget, view: View, reader: Reader): FindingsOf {
-  const state = sharedStateIn(target, reader);
-  const opened = openings(target, view.claims.holders, view.resolution, state);
-  return (cr) => {
-    const common = findings(target.name, view, cr);
-    if (!common.refusal) {
-      const condition = keptRefusal(cr, programmed(target, cr, { state, openings: opened, reader }));
-      return { ...common, programmed: condition, addresses: addressesOf(cr, state) };
-    }
-    // The port of a loser is another one's.
-    const isLoser = common.refusal.reason === 'PortConflict';
-    const left = isLoser ? undefined : notClosed(target, cr, opened.entries, state);
-    return left ? { ...common, programmed: keptRefusal(cr, left) } : common;
-  };
+function commonFindings(target: string, { claims, resolution }: View, cr: StreamIngress): Findings {
+  const refusal = claims.refused.get(cr);
+  return { target, ...(refusal && { refusal }), resolution: resolution(cr) };
 }
 
-function findings(target: string, view: View, cr: StreamIngress): Findings {
-  const refusal = view.claims.refused.get(cr);
-  return { target, ...(refusal && { refusal }), resolution: view.resolution(cr) };
-}
-
-/** Plans statuses and events alone, of those with findings; these may depend on what was applied. */
-function statusPlan(crs: readonly StreamIngress[], findingsOf: FindingsOf, now: Date): Plan {
+/** Plans statuses and events beside the steps, of those with findings; these may depend on what was applied. */
+function statusPlan(
+  crs: readonly StreamIngress[],
+  steps: readonly Step[],
+  findingsOf: FindingsOf,
+  now: Date,
+): Plan {
   return {
-    steps: [],
+    steps,
     conclude: (changes) => {
-      const told = crs.flatMap((cr) => {
-        const found = statusOrError(refOf(cr), () => {
-          const findings = findingsOf(cr, changes);
-          if (!findings) return undefined;
-          const event = stalledEvent(cr, readinessOf(cr, findings));
-          return { findings, status: statusOf(cr, findings, now), event };
-        });
-        return found ? [{ cr, found }] : [];
+      const { told, ...conclusion } = concludeEach(KIND, crs, (cr) => {
+        const findings = findingsOf(cr, changes);
+        if (!findings) return undefined;
+        const event = stalledEvent(cr, readinessOf(cr, findings));
+        return { findings, status: statusOf(cr, findings, now), events: [event] };
       });
-      const good = told.flatMap(({ cr, found }) =>
-        found instanceof OperatorError ? [] : [{ cr, ...found }],
-      );
       return {
-        status: told.map(({ cr, found }) => ({
-          target: cr,
-          fieldManager: statusFieldManager(KIND),
-          status: found instanceof OperatorError ? found : found.status,
-        })),
-        events: good.flatMap(({ cr, event }) =>
-          event ? [{ regarding: { ...refOf(cr), uid: cr.metadata.uid ?? '' }, event }] : [],
-        ),
+        ...conclusion,
         get explanations() {
-          return good.flatMap(({ cr, findings }) => explanationsOf(cr, findings));
+          return told.flatMap(([cr, { findings }]) => explanationsOf(cr, findings));
         },
       };
     },
@@ -179,31 +124,18 @@ export function sharedController(
     reconcile(key, reader, now) {
       const target = targets.all.find(({ name }) => name === key);
       if (!target || !isNginx(target)) return NOTHING;
-      const view = viewOf(targets, target, resourcesOf(type, key, reader), reader, false);
-      const { holders, refused } = view.claims;
-      const state = sharedStateIn(target, reader);
-      const opened = openings(target, holders, view.resolution, state);
-      const { entries, open } = opened;
-      const opening = entries.filter(
-        (entry) => entryIn(entry, state)?.value !== entry.value || !portIn(entry, state),
-      );
-      // Nothing is to be open for these; the port of a loser is another one's.
-      const unwanted = [...refused].filter(([, { reason }]) => reason !== 'PortConflict').map(([cr]) => cr);
-      const closing = [...holders.filter((cr) => !open.has(cr)), ...unwanted].filter((cr) =>
-        notClosed(target, cr, entries, state),
-      );
+      const upstreamsNow = upstreamsIn(targets, target, reader, false);
+      const view = viewOf(target, resourcesOf(type, key, reader), upstreamsNow);
+      const ports = new NginxPorts(target, view, sharedStateIn(target, reader));
       const findingsOf: FindingsOf = (cr, changes) => {
-        const programmed = refusedCondition(target, cr, opened, state, changes);
+        const programmed = ports.refused(cr, changes);
         // Endpoints aren't watched here, and the other controller writes the first status of each generation.
         const resolution = cr.status?.conditions?.find(
           (known) => known.type === 'ResolvedRefs' && known.observedGeneration === cr.metadata.generation,
         );
-        return programmed && resolution && { ...findings(key, view, cr), resolution, programmed };
+        return programmed && resolution && { ...commonFindings(key, view, cr), resolution, programmed };
       };
-      return {
-        ...statusPlan([...opening.map(({ cr }) => cr), ...closing], findingsOf, now),
-        steps: sharedSteps(target, entries, state),
-      };
+      return statusPlan(ports.moving, ports.steps, findingsOf, now);
     },
   };
 }

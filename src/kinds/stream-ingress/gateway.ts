@@ -1,65 +1,61 @@
-import { ApiObject } from 'cdk8s';
-import { Construct } from 'constructs';
 import type { ChangeSet } from '../../contract/change.js';
 import type { ConditionProps } from '../../contract/conditions.js';
 import type { Reader } from '../../contract/controller.js';
-import { RENDERED_WITHOUT_LIMIT } from '../../render/time-limit.js';
 import { OperatorError } from '../../contract/error.js';
-import type { CustomResourceProps, Render, RenderedKind } from '../../contract/kind.js';
 import { childLabels } from '../../contract/names.js';
 import { splitKey, type AnyObject } from '../../contract/object.js';
 import type { OwnStep, Plan, PruneStep } from '../../contract/plan.js';
 import type { ResourceType } from '../../contract/resource.js';
+import { controlOf } from '../../values/control.js';
+import { attempt } from '../common.js';
 import type { Resolution, View } from './claims.js';
-import { API_VERSION, KIND, upstreamKey, type StreamIngress, type StreamIngressSpec } from './spec.js';
+import { API_VERSION, KIND, upstreamKey, type StreamIngress } from './spec.js';
 import { programmedCondition as condition } from './status.js';
 import type { Findings, Programmed } from './status.js';
-import { beyondBounds, type GatewayTarget, type RouteVersion } from './targets.js';
-import { childrenOf, FIELD_MANAGER, GATEWAY_GROUP, gatewayTypes, LISTENER_SET } from './watched.js';
+import { beyondBounds, type GatewayTarget } from './targets.js';
+import { childrenOf, FIELD_MANAGER, GATEWAY_GROUP, LISTENER_SET } from './watched.js';
 import type { Kept, KeptRoute } from './watched.js';
 
 /**
- * Renders custom resources for one target: a port of a Gateway is a ListenerSet that adds it, and the TCPRoute or UDPRoute
- * that leads from there to the Service, both named as the custom resource.
- *
- * Its construct throws `PortNotFound` where the port of the Service is given by name, since a route takes a number.
+ * Renders a custom resource: a port of a Gateway is a ListenerSet that adds it, and the TCPRoute or UDPRoute that leads from
+ * there to the Service, both named as the custom resource.
+ * @param port of the Service
+ * @throws OperatorError `InvalidAnnotation`, and `PortNotFound` for a port that is given by name, since a route takes a number
  */
-export function gatewayRendering(
-  type: ResourceType,
-  { gateway }: GatewayTarget,
-  routeVersion: RouteVersion,
-): RenderedKind {
-  class GatewayPort extends Construct {
-    constructor(scope: Construct, id: string, { metadata, spec }: CustomResourceProps<StreamIngressSpec>) {
-      super(scope, id);
-      const { listen, protocol = 'TCP', upstream } = spec;
-      const { namespace, service, port } = upstream;
-      if (typeof port === 'string')
-        throw new OperatorError({
-          reason: 'PortNotFound',
-          path: ['spec', 'upstream', 'port'],
-          message: `spec.upstream.port: a route takes the number of a port, and "${port}" is a name; give the number`,
-        });
-      const sectionName = `${protocol.toLowerCase()}-${listen}`;
-      const labels = childLabels({ apiVersion: API_VERSION, kind: KIND }, metadata.name);
-      const child = (version: string, kind: string, childSpec: object): ApiObject =>
-        new ApiObject(this, kind, {
-          ...{ apiVersion: `${GATEWAY_GROUP}/${version}`, kind },
-          ...{ metadata: { ...metadata, labels }, spec: childSpec },
-        });
-      child('v1', LISTENER_SET, {
-        parentRef: { group: GATEWAY_GROUP, kind: 'Gateway', ...splitKey(gateway) },
-        listeners: [{ name: sectionName, port: listen, protocol }],
-      });
-      const elsewhere = namespace !== undefined && namespace !== metadata.namespace;
-      this.node.defaultChild = child(routeVersion, `${protocol}Route`, {
-        parentRefs: [{ group: GATEWAY_GROUP, kind: LISTENER_SET, name: metadata.name, sectionName }],
-        rules: [{ backendRefs: [{ name: service, ...(elsewhere && { namespace }), port }] }],
-      });
-    }
-  }
-  RENDERED_WITHOUT_LIMIT.add(GatewayPort);
-  return { type, construct: GatewayPort, children: gatewayTypes(routeVersion) };
+export function gatewayObjects(
+  { target, types }: GatewayContext,
+  { metadata, spec: { listen, protocol, upstream } }: StreamIngress,
+  port = upstream.port,
+): AnyObject[] {
+  const { name, namespace, annotations = {} } = metadata;
+  controlOf(annotations);
+  if (typeof port === 'string')
+    throw new OperatorError({
+      reason: 'PortNotFound',
+      path: ['spec', 'upstream', 'port'],
+      message: `spec.upstream.port: a route takes the number of a port, and "${port}" is a name; give the number`,
+    });
+  const sectionName = `${protocol.toLowerCase()}-${listen}`;
+  const gateway = splitKey(target.gateway);
+  const labels = childLabels({ apiVersion: API_VERSION, kind: KIND }, name);
+  const isElsewhere = upstream.namespace !== undefined && upstream.namespace !== namespace;
+  const backend = { name: upstream.service, ...(isElsewhere && { namespace: upstream.namespace }), port };
+  const specs: Readonly<Record<string, object>> = {
+    [LISTENER_SET]: {
+      listeners: [{ name: sectionName, port: listen, protocol }],
+      parentRef: { group: GATEWAY_GROUP, kind: 'Gateway', name: gateway.name, namespace: gateway.namespace },
+    },
+    [`${protocol}Route`]: {
+      parentRefs: [{ group: GATEWAY_GROUP, kind: LISTENER_SET, name, sectionName }],
+      rules: [{ backendRefs: [backend] }],
+    },
+  };
+  return types.flatMap(({ apiVersion, kind }) => {
+    const spec = specs[kind];
+    return spec
+      ? { apiVersion, kind, metadata: { labels, name, ...(namespace && { namespace }) }, spec }
+      : [];
+  });
 }
 
 /** Steps for the custom resources of a Gateway, and what can be said of each afterwards. */
@@ -67,25 +63,20 @@ interface GatewayPlan extends Pick<Plan, 'steps'> {
   readonly findings: (cr: StreamIngress, changes: ChangeSet) => Pick<Findings, 'programmed' | 'resolution'>;
 }
 
-type RenderOne = (cr: StreamIngress) => readonly AnyObject[];
-
-interface GatewayContext {
+/** A Gateway, and the types of its children. */
+export interface GatewayContext {
   readonly target: GatewayTarget;
   readonly types: readonly ResourceType[];
-  readonly render: RenderOne;
 }
 
-export function planGateway(
-  { target, types, render }: GatewayContext,
-  view: View,
-  reader: Reader,
-): GatewayPlan {
+export function planGateway(context: GatewayContext, view: View, reader: Reader): GatewayPlan {
   const { claims } = view;
+  const { target, types } = context;
   const childrenNow = (cr: StreamIngress): AnyObject[] => childrenOf(types, cr, reader);
   const plans = new Map<StreamIngress, ChildPlan>();
   for (const cr of claims.refused.keys()) plans.set(cr, dropChildren(childrenNow(cr)));
   for (const cr of claims.holders)
-    plans.set(cr, planChildren(cr, view.resolution(cr), childrenNow(cr), render));
+    plans.set(cr, planChildren(context, cr, view.resolution(cr), childrenNow(cr)));
   const open = claims.holders.filter((cr) => plans.get(cr)?.open);
   // Users who may write routes can forge one; with a ListenerSet they have the port without us.
   const hasListener = (cr: StreamIngress) => childrenNow(cr).some(({ kind }) => kind === LISTENER_SET);
@@ -130,10 +121,10 @@ interface ChildPlan {
  * left to the former Service, since it isn't checked any more whether that is permitted.
  */
 function planChildren(
+  context: GatewayContext,
   cr: StreamIngress,
   { gate, port }: Resolution,
   present: readonly AnyObject[],
-  render: RenderOne,
 ): ChildPlan {
   if (gate === 'shut') return dropChildren(present);
   const { apiVersion, kind, metadata, spec } = cr;
@@ -144,41 +135,19 @@ function planChildren(
     leads || present.some((child) => child.kind === LISTENER_SET && !child.metadata.deletionTimestamp);
   const left = { ...dropChildren(leads ? [] : routes), open };
   if (gate === 'keep' && (leads || !open || typeof spec.upstream.port === 'string')) return left;
-  try {
-    // A route takes numbers, and the number of a named port is that of the Service.
-    const numbered =
-      port === undefined ? cr : { ...cr, spec: { ...spec, upstream: { ...spec.upstream, port } } };
-    const controller = { controller: true, blockOwnerDeletion: true };
-    const owner = { apiVersion, kind, name: metadata.name, uid: metadata.uid ?? '', ...controller };
-    const applied = render(numbered).map((object): OwnStep => ({
-      do: 'own',
-      object,
-      fieldManager: FIELD_MANAGER,
-      owner,
-    }));
-    return { applied, pruned: [], open: true };
-  } catch (error) {
-    if (error instanceof OperatorError) return { ...left, error };
-    throw error;
-  }
+  const objects = attempt(() => gatewayObjects(context, cr, port));
+  if (objects instanceof OperatorError) return { ...left, error: objects };
+  const controller = { controller: true, blockOwnerDeletion: true };
+  const owner = { apiVersion, kind, name: metadata.name, uid: metadata.uid ?? '', ...controller };
+  const applied = objects.map(
+    (object) => ({ do: 'own', object, fieldManager: FIELD_MANAGER, owner }) as const,
+  );
+  return { applied, pruned: [], open: true };
 }
 
 export function dropChildren(present: readonly AnyObject[]): ChildPlan {
   const left = present.filter(({ metadata }) => !metadata.deletionTimestamp);
   return { applied: [], pruned: left.map((object) => ({ do: 'prune', object })), open: false };
-}
-
-/** Renders a custom resource once for as long as it stays as it is. */
-export function rememberingRender(render: Render, rendering: RenderedKind): RenderOne {
-  const known = new WeakMap<object, { readonly spec: string; readonly objects: AnyObject[] }>();
-  return (cr) => {
-    const spec = JSON.stringify(cr.spec);
-    const before = known.get(cr.metadata);
-    if (before?.spec === spec) return before.objects;
-    const objects = render(rendering, cr);
-    known.set(cr.metadata, { spec, objects });
-    return objects;
-  };
 }
 
 interface WithConditions {

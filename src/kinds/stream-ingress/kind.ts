@@ -2,16 +2,16 @@ import { loadCrd } from '../../author/load-crd.js';
 import { servedType, storedVersion } from '../../contract/crd.js';
 import { OperatorError } from '../../contract/error.js';
 import type { Finding, Kind, KindContext, RenderedTogether } from '../../contract/kind.js';
-import type { CustomResource } from '../../contract/object.js';
-import { lazily } from '../common.js';
+import { keyOf, type CustomResource } from '../../contract/object.js';
+import { attempt, lazily } from '../common.js';
 import { classRefusal, refusalOf } from './claims.js';
-import { gatewayRendering } from './gateway.js';
+import { gatewayObjects } from './gateway.js';
 import { configMapsOf, entryOf, servicePorts } from './nginx.js';
 import { sharedController, statusController } from './controllers.js';
-import { fullName, portText, type StreamIngress } from './spec.js';
+import { portText, type StreamIngress } from './spec.js';
 import { beyondBounds, flags, isNginx, policySchema, targetName, targetsIn } from './targets.js';
 import type { Target, Targets } from './targets.js';
-import { watchesFor } from './watched.js';
+import { gatewayTypes, watchesFor } from './watched.js';
 
 /**
  * StreamIngress of `nginx-stream.jeffthecoder.xyz/v1beta1`: a TCP or UDP port of a shared proxy that leads to a
@@ -30,7 +30,7 @@ export const streamIngress = lazily((): Kind => {
     controllers: (context) => {
       const targets = targetsIn(context);
       const watches = watchesFor(type, targets);
-      const statuses = statusController(type, targets, watches, context.render);
+      const statuses = statusController(type, targets, watches);
       return targets.all.some(isNginx) ? [statuses, sharedController(type, targets, watches)] : [statuses];
     },
   };
@@ -48,7 +48,7 @@ function renderTogether(resources: readonly CustomResource[], context: KindConte
   if (findings.length > 0) return { manifests: [], findings };
   const parts = targets.all.map((target) => {
     const served = crs.filter((cr) => targetOf(cr, targets) === target);
-    return renderTarget(target, served, targets, context);
+    return renderTarget(target, served, targets);
   });
   return {
     manifests: parts.flatMap(({ manifests }) => manifests),
@@ -69,7 +69,7 @@ function findingsOf(cr: StreamIngress, crs: readonly StreamIngress[], targets: T
     (other) => other !== cr && targetOf(other, targets) === target && portText(other) === portText(cr),
   );
   if (others.length === 0) return [];
-  const names = others.map(fullName).join(', ');
+  const names = others.map(keyOf).join(', ');
   const message = `spec.listen: ${portText(cr)} of the target ${target?.name ?? ''} is asked for by ${names} too; give each its own port`;
   return [error(cr, ['spec', 'listen'], message)];
 }
@@ -83,7 +83,6 @@ function renderTarget(
   target: Target,
   crs: readonly StreamIngress[],
   { routeVersion }: Targets,
-  context: KindContext,
 ): RenderedTogether {
   const beyond = beyondBounds(target, crs, () => false);
   if (beyond.size > 0)
@@ -93,18 +92,16 @@ function renderTarget(
     const objects = [...configMapsOf(target, entries), servicePorts(target, entries)];
     return { manifests: crs.length > 0 ? [{ objects }] : [] };
   }
-  const rendering = gatewayRendering(streamIngress.type, target, routeVersion);
-  const manifests: RenderedTogether['manifests'][number][] = [];
-  const findings: Finding[] = [];
-  for (const cr of crs) {
-    try {
-      manifests.push({ of: cr, objects: context.render(rendering, cr) });
-    } catch (thrown) {
-      if (!(thrown instanceof OperatorError)) throw thrown;
-      findings.push(error(cr, thrown.path, thrown.message));
-    }
-  }
-  return { manifests, findings };
+  const types = gatewayTypes(routeVersion);
+  const rendered = crs.map((cr) => ({ cr, objects: attempt(() => gatewayObjects({ target, types }, cr)) }));
+  return {
+    manifests: rendered.flatMap(({ cr, objects }) =>
+      objects instanceof OperatorError ? [] : [{ of: cr, objects }],
+    ),
+    findings: rendered.flatMap(({ cr, objects }) =>
+      objects instanceof OperatorError ? [error(cr, objects.path, objects.message)] : [],
+    ),
+  };
 }
 
 /** Paths of the causes of refusals, if not `spec.listen`. */

@@ -2,19 +2,15 @@ import type { Change, ChangeSet } from '../../contract/change.js';
 import type { Reader } from '../../contract/controller.js';
 import { objectKey, splitKey, type AnyObject } from '../../contract/object.js';
 import type { ShareStep } from '../../engine/steps/share.js';
-import type { Resolution } from './claims.js';
-import { portKey, portText, protocolOf, upstreamKey, upstreamText } from './spec.js';
-import type { Protocol, StreamIngress } from './spec.js';
-import { programmedCondition as condition, type Programmed } from './status.js';
+import type { Refusal, View } from './claims.js';
+import { portKey, portText, upstreamKey, upstreamText, type Protocol, type StreamIngress } from './spec.js';
+import { programmedCondition as condition, type Findings, type Programmed } from './status.js';
 import { beyondBounds, configMapKey, serviceKey, type NginxTarget } from './targets.js';
-import { argumentsIn, FIELD_MANAGER } from './watched.js';
-import type { Holding, KeptEntry, OpenPort, SharedState } from './watched.js';
+import { argumentsIn, FIELD_MANAGER, type Holding, type OpenPort, type SharedState } from './watched.js';
 
 /** A port of ingress-nginx: a key of a ConfigMap, and a port of a Service. */
 export interface Entry {
   readonly cr: StreamIngress;
-  readonly protocol: Protocol;
-  readonly listen: number;
   /** In the ConfigMap. */
   readonly value: string;
   /** In the Service; with a number as its target, so that no container has to declare the port under a name. */
@@ -32,61 +28,14 @@ export interface Entry {
  * @see https://kubernetes.github.io/ingress-nginx/user-guide/exposing-tcp-udp-services/
  */
 export function entryOf(cr: StreamIngress): Entry {
-  const { listen, proxyProtocol: { decode = false, encode = false } = {} } = cr.spec;
-  const protocol = protocolOf(cr);
+  const { listen, protocol, proxyProtocol: { decode = false, encode = false } = {} } = cr.spec;
   const proxy = encode ? `:${decode ? 'PROXY' : ''}:PROXY` : decode ? ':PROXY' : '';
-  const port = { name: `si-${listen}-${protocol.toLowerCase()}`, port: listen, protocol, targetPort: listen };
-  return { cr, protocol, listen, value: upstreamText(cr) + (protocol === 'TCP' ? proxy : ''), port };
-}
-
-export interface Openings {
-  /** All that the shared objects are to have of ours. */
-  readonly entries: readonly Entry[];
-  /** The custom resources of the entries. */
-  readonly open: ReadonlySet<StreamIngress>;
-  /** Custom resources for which the target is in the way. The others that aren't among the entries wait for their upstream. */
-  readonly obstacles: ReadonlyMap<StreamIngress, Programmed>;
-}
-
-/**
- * Works out which ports are to be open. What others hold is left out beforehand, so that no request is made for it.
- * @param holders of their ports, the oldest first
- */
-export function openings(
-  target: NginxTarget,
-  holders: readonly StreamIngress[],
-  resolutionOf: (cr: StreamIngress) => Resolution,
-  state: SharedState,
-): Openings {
-  const obstacles = new Map<StreamIngress, Programmed>();
-  const free: Entry[] = [];
-  const names = new Map(Object.values(state.service?.open ?? {}).map((port) => [port.name ?? '', port]));
-  for (const entry of holders.map(entryOf)) {
-    const obstacle = obstacleTo(target, entry, state, names);
-    if (obstacle) obstacles.set(entry.cr, obstacle);
-    const { gate } = resolutionOf(entry.cr);
-    if (gate === 'shut' || (gate === 'keep' && !isOpen(entry, state))) continue;
-    if (!obstacle || (obstacle.reason === 'TargetNotFound' && isOpen(entry, state))) free.push(entry);
-  }
-  const wanted = free.map(({ cr }) => cr);
-  const beyond = beyondBounds(target, wanted, (cr) => isOwnOpen(entryOf(cr), state));
-  for (const [cr, message] of beyond) obstacles.set(cr, condition('False', 'TooManyListeners', message));
-  const entries = free.filter(({ cr }) => !beyond.has(cr));
-  return { entries, obstacles, open: new Set(entries.map(({ cr }) => cr)) };
-}
-
-export function entryIn({ protocol, listen }: Entry, { configMaps }: SharedState): KeptEntry | undefined {
-  return configMaps[protocol]?.entries[String(listen)];
-}
-
-export function portIn({ protocol, listen }: Entry, { service }: SharedState): OpenPort | undefined {
-  return service?.open[portKey(listen, protocol)];
-}
-
-/** Reports whether there is an entry of ours that leads to the same Service, at whatever port. */
-function isOpen(entry: Entry, state: SharedState): boolean {
-  const present = entryIn(entry, state);
-  return present !== undefined && present.ours && present.value.split(':')[0] === upstreamKey(entry.cr);
+  const name = `si-${listen}-${protocol.toLowerCase()}`;
+  return {
+    cr,
+    value: upstreamText(cr) + (protocol === 'TCP' ? proxy : ''),
+    port: { name, port: listen, protocol, targetPort: listen },
+  };
 }
 
 const REFUSED = 'TargetRefused';
@@ -95,43 +44,218 @@ const TO_CLOSE = 'The port has yet to be closed';
 /** Reasons of an open port that doesn't work; its custom resource had it opened all the same. */
 const NOT_WORKING = ['TargetNotFound', 'TargetNotConfigured', 'LoadBalancerPortsError', REFUSED];
 
-/** Reports whether it is open, and was opened for this custom resource: an entry doesn't say that, but the status does. */
-function isOwnOpen(entry: Entry, state: SharedState): boolean {
-  const told = entry.cr.status?.conditions?.find(({ type }) => type === 'Programmed');
-  const wasOpened = told !== undefined && (told.status !== 'False' || NOT_WORKING.includes(told.reason));
-  return wasOpened && !told.message.startsWith(TO_CLOSE) && isOpen(entry, state);
-}
+/** Ports of an ingress-nginx: which are to be open, and what its objects have of them. */
+export class NginxPorts {
+  /** All that the shared objects are to have of ours. What others hold is left out, so that no request is made for it. */
+  private readonly entries: readonly Entry[];
+  /** Custom resources of the entries, by their ports. */
+  private readonly open: ReadonlyMap<string, StreamIngress>;
+  /** Custom resources for which the target is in the way. The others that aren't among the entries wait for their upstream. */
+  private readonly obstacles = new Map<StreamIngress, Programmed>();
 
-/** Returns why the target can't open a port for its holder. */
-function obstacleTo(
-  target: NginxTarget,
-  entry: Entry,
-  state: SharedState,
-  names: ReadonlyMap<string, OpenPort>,
-): Programmed | undefined {
-  const { listen, protocol, port: own } = entry;
-  const name = serviceKey(target);
-  const unavailable = (what: string): Programmed =>
-    condition('False', 'PortUnavailable', `${what}; take another port, or have it released there`);
-  if (!state.service) {
-    const message = `Service ${name}, which opens the ports of the target ${target.name}, isn't there`;
-    return condition('False', 'TargetNotFound', message);
+  constructor(
+    private readonly target: NginxTarget,
+    private readonly view: View,
+    private readonly state: SharedState,
+  ) {
+    const ports = Object.values(state.service?.open ?? {});
+    const names = new Map(ports.map((port) => [port.name ?? '', port]));
+    const free = view.claims.holders.filter((cr) => {
+      const obstacle = this.obstacleTo(cr, names);
+      if (obstacle) this.obstacles.set(cr, obstacle);
+      const { gate } = view.resolution(cr);
+      if (gate === 'shut' || (gate === 'keep' && !this.isOpen(cr))) return false;
+      return !obstacle || (obstacle.reason === 'TargetNotFound' && this.isOpen(cr));
+    });
+    const beyond = beyondBounds(target, free, (cr) => this.isOwnOpen(cr));
+    for (const [cr, message] of beyond)
+      this.obstacles.set(cr, condition('False', 'TooManyListeners', message));
+    const wanted = free.filter((cr) => !beyond.has(cr));
+    this.entries = wanted.map(entryOf);
+    this.open = new Map(wanted.map((cr) => [portText(cr), cr]));
   }
-  const keyHolder = holderOf(entryIn(entry, state));
-  const map = configMapKey(target, protocol);
-  if (keyHolder) return unavailable(`key ${listen} of ConfigMap ${map} is held by ${keyHolder}`);
-  const portHolder = holderOf(portIn(entry, state));
-  if (portHolder)
-    return unavailable(`port ${listen}/${protocol} of Service ${name} is held by ${portHolder}`);
-  // Where a Service has several ports, each has a name of its own.
-  const unnamed = names.get('');
-  if (unnamed) {
-    const message = `port ${unnamed.port} of Service ${name} has no name, so the Service can have no second port; name it`;
-    return condition('False', 'TargetNotConfigured', message);
+
+  /** Returns what the objects of the target have of a port. */
+  private present({ spec: { listen, protocol } }: StreamIngress) {
+    const { configMaps, service } = this.state;
+    return {
+      key: configMaps[protocol]?.entries[String(listen)],
+      port: service?.open[portKey(listen, protocol)],
+    };
   }
-  const namesake = names.get(own.name);
-  if (!namesake || (namesake.port === own.port && namesake.protocol === own.protocol)) return undefined;
-  return unavailable(`the name ${own.name} stands on port ${namesake.port} of Service ${name}`);
+
+  /** Reports whether there is an entry of ours that leads to the same Service, at whatever port. */
+  private isOpen(cr: StreamIngress): boolean {
+    const { key } = this.present(cr);
+    return key !== undefined && key.ours && key.value.split(':')[0] === upstreamKey(cr);
+  }
+
+  /** Reports whether it is open, and was opened for this custom resource: an entry doesn't say that, but the status does. */
+  private isOwnOpen(cr: StreamIngress): boolean {
+    const told = cr.status?.conditions?.find(({ type }) => type === 'Programmed');
+    const wasOpened = told !== undefined && (told.status !== 'False' || NOT_WORKING.includes(told.reason));
+    return wasOpened && !told.message.startsWith(TO_CLOSE) && this.isOpen(cr);
+  }
+
+  /** Reports whether a port is to be open for a custom resource. */
+  private isWanted(cr: StreamIngress): boolean {
+    return this.open.get(portText(cr)) === cr;
+  }
+
+  /** Returns why the target can't open a port for its holder. */
+  private obstacleTo(cr: StreamIngress, names: ReadonlyMap<string, OpenPort>): Programmed | undefined {
+    const { target, state } = this;
+    const { listen, protocol } = cr.spec;
+    const service = serviceKey(target);
+    const unavailable = (what: string): Programmed =>
+      condition('False', 'PortUnavailable', `${what}; take another port, or have it released there`);
+    if (!state.service) {
+      const message = `Service ${service}, which opens the ports of the target ${target.name}, isn't there`;
+      return condition('False', 'TargetNotFound', message);
+    }
+    const { key, port } = this.present(cr);
+    const keyHolder = holderOf(key);
+    if (keyHolder)
+      return unavailable(
+        `key ${listen} of ConfigMap ${configMapKey(target, protocol)} is held by ${keyHolder}`,
+      );
+    const portHolder = holderOf(port);
+    if (portHolder) return unavailable(`port ${portText(cr)} of Service ${service} is held by ${portHolder}`);
+    // Where a Service has several ports, each has a name of its own.
+    const unnamed = names.get('');
+    if (unnamed) {
+      const message = `port ${unnamed.port} of Service ${service} has no name, so the Service can have no second port; name it`;
+      return condition('False', 'TargetNotConfigured', message);
+    }
+    const { name } = entryOf(cr).port;
+    const namesake = names.get(name);
+    if (!namesake || (namesake.port === listen && namesake.protocol === protocol)) return undefined;
+    return unavailable(`the name ${name} stands on port ${namesake.port} of Service ${service}`);
+  }
+
+  /** Returns what the status of a custom resource says of its port: read back, never taken from what was sent. */
+  findings(cr: StreamIngress, refusal: Refusal | undefined, reader: Reader): Partial<Findings> {
+    if (!refusal)
+      return { programmed: keptRefusal(cr, this.programmed(cr, reader)), addresses: this.addresses(cr) };
+    // The port of a loser is another one's.
+    const left = refusal.reason === 'PortConflict' ? undefined : this.notClosed(cr);
+    return left ? { programmed: keptRefusal(cr, left) } : {};
+  }
+
+  private programmed(cr: StreamIngress, reader: Reader): Programmed {
+    const obstacle = this.obstacles.get(cr);
+    const isWanted = this.isWanted(cr);
+    const left = isWanted ? undefined : this.notClosed(cr);
+    if (left && obstacle?.reason !== 'PortUnavailable') return left;
+    if (obstacle) return obstacle;
+    if (!isWanted) return condition('False', 'Pending', 'The port is opened once the upstream is there');
+    const misled = this.wrongArguments(cr, reader);
+    if (misled) return condition('False', 'TargetNotConfigured', misled);
+    const { value, port: wanted } = entryOf(cr);
+    const { key, port } = this.present(cr);
+    const isInService = port?.name === wanted.name && port.targetPort === wanted.targetPort;
+    if (key?.value !== value || !isInService)
+      return condition('Unknown', 'Pending', 'The port has yet to be opened');
+    const refused = this.loadBalancerError(cr);
+    if (refused) return condition('False', 'LoadBalancerPortsError', refused);
+    const message = `Service ${serviceKey(this.target)} has port ${portText(cr)}`;
+    return condition('True', 'Programmed', message);
+  }
+
+  /** Returns `address:port` for each address of the target's Service. */
+  private addresses(cr: StreamIngress): string[] {
+    return (this.state.service?.addresses ?? []).slice(0, 16).map(({ address }) => {
+      const host = address.includes(':') ? `[${address}]` : address;
+      return `${host}:${cr.spec.listen}`;
+    });
+  }
+
+  private wrongArguments({ spec: { protocol } }: StreamIngress, reader: Reader): string | undefined {
+    const { target } = this;
+    const controller = argumentsIn(target, reader);
+    if (controller === undefined) return undefined;
+    const workload = target.ingressController?.replace('/', ` ${target.ingressNamespace}/`);
+    if (!controller) return `${workload}, the controller of the target ${target.name}, isn't there`;
+    const map = configMapKey(target, protocol);
+    const read = controller[protocol];
+    if (read === map) return undefined;
+    const flag = `--${protocol.toLowerCase()}-services-configmap`;
+    const found = read === undefined ? `has no such argument` : `reads ${read}`;
+    return `the port is written to ConfigMap ${map}, and ${workload} ${found}; set its argument ${flag}=${map}`;
+  }
+
+  /** Returns what the cloud says against the port, or against the whole Service. */
+  private loadBalancerError(cr: StreamIngress): string | undefined {
+    const { addresses = [], portsError } = this.state.service ?? {};
+    const ofPort = addresses
+      .flatMap(({ errors }) => errors)
+      .find(({ port, protocol }) => portKey(port, protocol) === portText(cr));
+    if (ofPort) return `the load balancer doesn't open port ${portText(cr)}: ${ofPort.error}`;
+    return portsError === undefined
+      ? undefined
+      : `the load balancer couldn't take the ports of the Service: ${portsError}`;
+  }
+
+  /**
+   * Returns the condition of what is left of a port that isn't to be open for a custom resource; undefined where nothing of
+   * ours is, or where the port is opened for another one.
+   */
+  private notClosed(cr: StreamIngress): Programmed | undefined {
+    if (this.open.has(portText(cr))) return undefined;
+    const { listen, protocol } = cr.spec;
+    const { key, port } = this.present(cr);
+    const left = [
+      ...(key?.ours ? [`key ${listen} of ConfigMap ${configMapKey(this.target, protocol)}`] : []),
+      ...(port?.ours ? [`port ${portText(cr)} of Service ${serviceKey(this.target)}`] : []),
+    ];
+    if (left.length === 0) return undefined;
+    const alone = key?.ours ? '' : ', with nothing behind it';
+    const message = `${TO_CLOSE}: ${left.join(' and ')} ${left.length > 1 ? 'are' : 'is'} still there${alone}`;
+    return condition('False', 'NotClosed', message);
+  }
+
+  /** Plans what is to be written of the shared objects. */
+  get steps(): ShareStep[] {
+    return sharedSteps(this.target, this.entries, this.state);
+  }
+
+  /** Custom resources whose port is opened or closed by the steps. */
+  get moving(): StreamIngress[] {
+    const { holders, refused } = this.view.claims;
+    const opening = this.entries.filter(({ cr, value }) => {
+      const { key, port } = this.present(cr);
+      return key?.value !== value || !port;
+    });
+    // Nothing is to be open for these; the port of a loser is another one's.
+    const unwanted = [...refused].filter(([, { reason }]) => reason !== 'PortConflict').map(([cr]) => cr);
+    const closing = [...holders.filter((cr) => !this.isWanted(cr)), ...unwanted];
+    return [...opening.map(({ cr }) => cr), ...closing.filter((cr) => this.notClosed(cr))];
+  }
+
+  /**
+   * Returns the condition of a port that can't be opened or closed, since the API server has refused for good what concerns it of
+   * the applies; undefined where it hasn't. Another pass can't see it, and keeps it by `keptRefusal`.
+   */
+  refused(cr: StreamIngress, changes: ChangeSet): Programmed | undefined {
+    const { key, port } = this.present(cr);
+    const isOpened = this.isWanted(cr);
+    // Where the Service is applied twice, it is first for those to be closed and last for those to be opened.
+    const services = changes.filter(({ ref }) => ref.kind === 'Service');
+    const concerning = [
+      (isOpened ? key?.value !== entryOf(cr).value : key?.ours) &&
+        changeOf(this.target, cr.spec.protocol, changes),
+      (isOpened ? !port : port?.ours) && services.at(isOpened ? -1 : 0),
+    ];
+    const errors = concerning.flatMap((change) => (change && change.error) || []);
+    // A right has to be granted, or a quota raised, although that is tried again.
+    const refusal = errors.find(
+      ({ retry, reason }) => retry === 'onChange' || ['Forbidden', 'QuotaExceeded'].includes(reason),
+    );
+    if (!refusal) return undefined;
+    const what = this.notClosed(cr)?.message;
+    const message = what ? `${what}; ${refusal.message}` : `The port can't be opened: ${refusal.message}`;
+    return condition('False', REFUSED, message);
+  }
 }
 
 /** Names the holder that keeps us from writing a part, for people; nothing where it isn't there, or is ours alone. */
@@ -141,126 +265,8 @@ function holderOf(holding: Holding | undefined): string | undefined {
   return others ? `the field manager ${others}` : 'a writer that the cluster has no record of';
 }
 
-/** State that is read back from a target. */
-interface ReadBack {
-  readonly state: SharedState;
-  readonly openings: Openings;
-  readonly reader: Reader;
-}
-
-/** Condition of a port: read back from the target's objects, never taken from what was sent. */
-export function programmed(target: NginxTarget, cr: StreamIngress, readBack: ReadBack): Programmed {
-  const { state, openings, reader } = readBack;
-  const obstacle = openings.obstacles.get(cr);
-  const isWanted = openings.open.has(cr);
-  const left = isWanted ? undefined : notClosed(target, cr, openings.entries, state);
-  if (left && obstacle?.reason !== 'PortUnavailable') return left;
-  if (obstacle) return obstacle;
-  if (!isWanted) return condition('False', 'Pending', 'The port is opened once the upstream is there');
-  const entry = entryOf(cr);
-  const misled = wrongArguments(target, entry, reader);
-  if (misled) return condition('False', 'TargetNotConfigured', misled);
-  const inService = portIn(entry, state);
-  const { name, targetPort } = entry.port;
-  const isInService = inService?.name === name && inService.targetPort === targetPort;
-  const isWritten = entryIn(entry, state)?.value === entry.value;
-  if (!isWritten || !isInService) return condition('Unknown', 'Pending', 'The port has yet to be opened');
-  const refused = loadBalancerError(entry, state);
-  if (refused) return condition('False', 'LoadBalancerPortsError', refused);
-  return condition('True', 'Programmed', `Service ${serviceKey(target)} has port ${portText(cr)}`);
-}
-
-/** Returns `address:port` for each address of the target's Service. */
-export function addressesOf(cr: StreamIngress, { service }: SharedState): string[] {
-  return (service?.addresses ?? []).slice(0, 16).map(({ address }) => {
-    const host = address.includes(':') ? `[${address}]` : address;
-    return `${host}:${cr.spec.listen}`;
-  });
-}
-
-function wrongArguments(target: NginxTarget, { protocol }: Entry, reader: Reader): string | undefined {
-  const controller = argumentsIn(target, reader);
-  if (controller === undefined) return undefined;
-  const workload = target.ingressController?.replace('/', ` ${target.ingressNamespace}/`);
-  const map = configMapKey(target, protocol);
-  if (!controller) return `${workload}, the controller of the target ${target.name}, isn't there`;
-  const read = controller[protocol];
-  if (read === map) return undefined;
-  const flag = `--${protocol.toLowerCase()}-services-configmap`;
-  const found = read === undefined ? `has no such argument` : `reads ${read}`;
-  return `the port is written to ConfigMap ${map}, and ${workload} ${found}; set its argument ${flag}=${map}`;
-}
-
-/** Returns what the cloud says against the port, or against the whole Service. */
-function loadBalancerError({ listen, protocol }: Entry, { service }: SharedState): string | undefined {
-  const ofPort = service?.addresses
-    .flatMap(({ errors }) => errors)
-    .find((error) => error.port === listen && error.protocol === protocol);
-  if (ofPort) return `the load balancer doesn't open port ${listen}/${protocol}: ${ofPort.error}`;
-  return service?.portsError === undefined
-    ? undefined
-    : `the load balancer couldn't take the ports of the Service: ${service.portsError}`;
-}
-
-/**
- * Returns the condition of what is left of a port that isn't to be open for a custom resource; undefined where nothing of
- * ours is, or where the port is opened for another one.
- * @param entries those that are to be open
- */
-export function notClosed(
-  target: NginxTarget,
-  cr: StreamIngress,
-  entries: readonly Entry[],
-  state: SharedState,
-): Programmed | undefined {
-  const entry = entryOf(cr);
-  const { listen, protocol } = entry;
-  const key = entryIn(entry, state)?.ours
-    ? [`key ${listen} of ConfigMap ${configMapKey(target, protocol)}`]
-    : [];
-  const port = portIn(entry, state)?.ours ? [`port ${portText(cr)} of Service ${serviceKey(target)}`] : [];
-  const left = [...key, ...port];
-  const isSame = (other: Entry): boolean => other.listen === listen && other.protocol === protocol;
-  // Of thousands that are refused, few have anything left.
-  if (left.length === 0 || entries.some(isSame)) return undefined;
-  const alone = key.length > 0 ? '' : ', with nothing behind it';
-  const message = `${TO_CLOSE}: ${left.join(' and ')} ${left.length > 1 ? 'are' : 'is'} still there${alone}`;
-  return condition('False', 'NotClosed', message);
-}
-
-/**
- * Returns the condition of a port that can't be opened or closed, since the API server has refused for good what concerns it of
- * the applies; undefined where it hasn't. Another pass can't see it, and keeps it by `keptRefusal`.
- */
-export function refusedCondition(
-  target: NginxTarget,
-  cr: StreamIngress,
-  { entries, open }: Openings,
-  state: SharedState,
-  changes: ChangeSet,
-): Programmed | undefined {
-  const entry = entryOf(cr);
-  const [key, port] = [entryIn(entry, state), portIn(entry, state)];
-  const isOpened = open.has(cr);
-  // Where the Service is applied twice, it is first for those to be closed and last for those to be opened.
-  const services = changes.filter(({ ref }) => ref.kind === 'Service');
-  const concerning = [
-    (isOpened ? key?.value !== entry.value : key?.ours) && changeOf(target, entry.protocol, changes),
-    (isOpened ? !port : port?.ours) && services.at(isOpened ? -1 : 0),
-  ];
-  const errors = concerning.flatMap((change) => (change && change.error) || []);
-  // A right has to be granted, or a quota raised, although that is tried again.
-  const refusal = errors.find(
-    ({ retry, reason }) => retry === 'onChange' || ['Forbidden', 'QuotaExceeded'].includes(reason),
-  );
-  if (!refusal) return undefined;
-  const what = notClosed(target, cr, entries, state)?.message;
-  const message = what ? `${what}; ${refusal.message}` : `The port can't be opened: ${refusal.message}`;
-  return condition('False', REFUSED, message);
-}
-
 /** Returns what was refused in an earlier pass, where a port of the same generation still is to be opened, or still to be closed. */
-export function keptRefusal({ metadata, status }: StreamIngress, now: Programmed): Programmed {
+function keptRefusal({ metadata, status }: StreamIngress, now: Programmed): Programmed {
   const kept = status?.conditions?.find(
     ({ reason, observedGeneration }) => reason === REFUSED && observedGeneration === metadata.generation,
   );
@@ -284,28 +290,43 @@ export function sharedSteps(target: NginxTarget, entries: readonly Entry[], stat
     ...{ do: 'engine/share', object, fieldManager: FIELD_MANAGER },
     ...(object.kind === 'Service' && {
       mustExist: true,
-      revise: (before) => behindEntries(target, object, state, before),
+      // A port is opened behind its entry.
+      revise: (before) =>
+        without(object, (_, { port, protocol }) => {
+          const { action, conflicts = [] } = changeOf(target, protocol, before) ?? {};
+          if (action === 'failed') return !state.service?.open[portKey(port, protocol)]?.ours;
+          return conflicts.some(({ field }) => field === `.data.${port}`);
+        }) ?? object,
     }),
     onConflict: (conflicts, intent) =>
-      withoutConflicts(
-        intent,
-        conflicts.map(({ field }) => field),
+      without(intent, (part) =>
+        conflicts.some(({ field }) => field === part || field.startsWith(`${part}.`)),
       ),
   }));
 }
 
-/** Returns the Service with those ports alone whose entries were written: a port is opened behind its entry. */
-function behindEntries(
-  target: NginxTarget,
-  object: AnyObject,
-  state: SharedState,
-  changes: ChangeSet,
-): AnyObject {
-  return withPorts(object, ({ port, protocol }) => {
-    const { action, conflicts = [] } = changeOf(target, protocol, changes) ?? {};
-    if (action === 'failed') return state.service?.open[portKey(port, protocol)]?.ours ?? false;
-    return !conflicts.some(({ field }) => field === `.data.${port}`);
-  });
+type Ports = readonly Pick<Entry['port'], 'port' | 'protocol'>[];
+
+/**
+ * Returns a shared object without some of its keys and ports; undefined where it has none of them, so that nothing would change.
+ * @param isLost is given a part as the API server names it: `.data.9000` or `.spec.ports[port=9000,protocol="TCP"]`
+ */
+function without(
+  { data = {}, spec = {}, ...rest }: AnyObject,
+  isLost: (part: string, port: Ports[number]) => boolean,
+): AnyObject | undefined {
+  const keys = Object.entries(data as Readonly<Record<string, string>>);
+  const { ports = [] } = spec as { readonly ports?: Ports };
+  const leftKeys = keys.filter(([key]) => !isLost(`.data.${key}`, { port: Number(key), protocol: 'TCP' }));
+  const leftPorts = ports.filter(
+    (port) => !isLost(`.spec.ports[port=${port.port},protocol="${port.protocol}"]`, port),
+  );
+  if (leftKeys.length === keys.length && leftPorts.length === ports.length) return undefined;
+  return {
+    ...rest,
+    ...(leftKeys.length > 0 && { data: Object.fromEntries(leftKeys) }),
+    ...(leftPorts.length > 0 && { spec: { ports: leftPorts } }),
+  };
 }
 
 /**
@@ -326,10 +347,10 @@ export function sharedWrites(
   const { service } = state;
   if (!service || (entries.length === 0 && !service.managed)) return configMaps;
   const all = servicePorts(target, entries);
-  const wanted = new Set(entries.map(({ listen, protocol }) => portKey(listen, protocol)));
+  const wanted = new Set(entries.map(({ cr }) => portText(cr)));
   const closesPorts = Object.entries(service.open).some(([key, { ours }]) => ours && !wanted.has(key));
   if (!closesPorts) return [...configMaps, all];
-  const open = entries.filter((entry) => portIn(entry, state)?.ours);
+  const open = entries.filter(({ cr }) => service.open[portText(cr)]?.ours);
   return [servicePorts(target, open), ...configMaps, ...(open.length < entries.length ? [all] : [])];
 }
 
@@ -351,46 +372,15 @@ export function configMapsOf(
   state?: SharedState,
 ): AnyObject[] {
   return (['TCP', 'UDP'] as const).flatMap((protocol) => {
-    const those = entries.filter((entry) => entry.protocol === protocol).sort(byPort);
+    const those = entries.filter(({ port }) => port.protocol === protocol).sort(byPort);
     if (those.length === 0 && !state?.configMaps[protocol]?.managed) return [];
-    const data = Object.fromEntries(those.map(({ listen, value }) => [String(listen), value]));
+    const data = Object.fromEntries(those.map(({ port, value }) => [port.port, value]));
     const metadata = splitKey(configMapKey(target, protocol));
     return { apiVersion: 'v1', kind: 'ConfigMap', metadata, ...(those.length > 0 && { data }) };
   });
 }
 
 /** Order of the entries, which makes the same entries the same text. */
-function byPort(a: Entry, b: Entry): number {
-  return a.listen - b.listen || (a.protocol < b.protocol ? -1 : 1);
-}
-
-/**
- * Returns the same object without the keys and ports to which the fields of a conflict belong; undefined where there is
- * none of them in it, so that nothing would change.
- * @param fields as the API server names them: `.data.9000`, or `.spec.ports[port=9000,protocol="TCP"].targetPort`
- */
-function withoutConflicts(object: AnyObject, fields: readonly string[]): AnyObject | undefined {
-  const { data, ...rest } = object;
-  if (object.kind === 'Service') {
-    const left = withPorts(
-      object,
-      ({ port, protocol }) =>
-        !fields.some((field) => field.startsWith(`.spec.ports[port=${port},protocol="${protocol}"]`)),
-    );
-    return portsOf(left).length === portsOf(object).length ? undefined : left;
-  }
-  const entries = Object.entries((data ?? {}) as Readonly<Record<string, string>>);
-  const left = entries.filter(([key]) => !fields.includes(`.data.${key}`));
-  if (left.length === entries.length) return undefined;
-  return left.length === 0 ? rest : { ...rest, data: Object.fromEntries(left) };
-}
-
-function withPorts(object: AnyObject, wanted: (port: Entry['port']) => boolean): AnyObject {
-  const { spec, ...rest } = object;
-  const left = portsOf(object).filter(wanted);
-  return left.length === 0 ? rest : { ...rest, spec: { ports: left } };
-}
-
-function portsOf({ spec }: AnyObject): readonly Entry['port'][] {
-  return ((spec ?? {}) as { readonly ports?: readonly Entry['port'][] }).ports ?? [];
+function byPort({ port: a }: Entry, { port: b }: Entry): number {
+  return a.port - b.port || (a.protocol < b.protocol ? -1 : 1);
 }

@@ -1,5 +1,5 @@
 import type { Condition } from '../../contract/conditions.js';
-import { objectKey, type CustomResource } from '../../contract/object.js';
+import type { CustomResource } from '../../contract/object.js';
 
 export const GROUP = 'nginx-stream.jeffthecoder.xyz';
 export const API_VERSION = `${GROUP}/v1beta1`;
@@ -7,9 +7,9 @@ export const KIND = 'StreamIngress';
 
 export type Protocol = 'TCP' | 'UDP';
 
-/** Fields and defaults as in `crds/streamingresses.nginx-stream.jeffthecoder.xyz.yaml`. */
+/** Fields as in `crds/streamingresses.nginx-stream.jeffthecoder.xyz.yaml`, with its defaults. */
 export interface StreamIngressSpec {
-  readonly protocol?: Protocol;
+  readonly protocol: Protocol;
   readonly listen: number;
   readonly upstream: {
     readonly namespace?: string;
@@ -41,10 +41,6 @@ export function upstreamText(cr: StreamIngress): string {
   return `${upstreamKey(cr)}:${cr.spec.upstream.port}`;
 }
 
-export function protocolOf({ spec: { protocol = 'TCP' } }: StreamIngress): Protocol {
-  return protocol;
-}
-
 /** `9000/TCP`. */
 export function portKey(port: number, protocol: string): string {
   return `${port}/${protocol}`;
@@ -52,9 +48,5 @@ export function portKey(port: number, protocol: string): string {
 
 /** The port of a custom resource: `9000/TCP`. */
 export function portText(cr: StreamIngress): string {
-  return portKey(cr.spec.listen, protocolOf(cr));
-}
-
-export function fullName({ metadata: { namespace, name } }: StreamIngress): string {
-  return objectKey(namespace, name);
+  return portKey(cr.spec.listen, cr.spec.protocol);
 }

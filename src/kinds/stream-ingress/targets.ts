@@ -2,7 +2,7 @@ import type { StructuralSchema } from '../../contract/crd.js';
 import { OperatorError } from '../../contract/error.js';
 import type { KindContext, KindFlag } from '../../contract/kind.js';
 import type { FromSchema } from '../../author/typed-crd.js';
-import { oneOf, setOf, text } from '../common.js';
+import { matching, oneOf, setOf, text } from '../common.js';
 import type { Protocol, StreamIngress } from './spec.js';
 
 const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
@@ -204,45 +204,34 @@ export function portRange(range: string): { readonly from: number; readonly to: 
   return { from, to };
 }
 
-const nameFlag = flag('name', 253, OBJECT_NAME, 'the name of an object; give a name alone');
+const objectName = matching(OBJECT_NAME, 253, 'the name of an object; give a name alone');
 
 /** The options that describe the target `default`, each with the field that it gives. */
 const FLAGS = {
   ingressNamespace: {
-    ...{ ...nameFlag, name: '--ingress-namespace', value: 'namespace' },
+    ...{ ...objectName, name: '--ingress-namespace', value: 'namespace' },
     description: 'where ingress-nginx is, whose ports StreamIngresses open (default: ingress-nginx)',
   },
   ingressService: {
-    ...{ ...nameFlag, name: '--ingress-service' },
+    ...{ ...objectName, name: '--ingress-service', value: 'name' },
     description: 'its Service (default: ingress-nginx-controller)',
   },
   tcpServicesConfigMap: {
-    ...{ ...nameFlag, name: '--tcp-services-configmap' },
+    ...{ ...objectName, name: '--tcp-services-configmap', value: 'name' },
     description: 'its ConfigMap with the TCP ports (default: tcp-services)',
   },
   udpServicesConfigMap: {
-    ...{ ...nameFlag, name: '--udp-services-configmap' },
+    ...{ ...objectName, name: '--udp-services-configmap', value: 'name' },
     description: 'its ConfigMap with the UDP ports (default: udp-services)',
   },
   ingressController: {
-    name: '--ingress-controller',
-    ...flag('kind/name', 264, WORKLOAD, 'a workload; give Deployment/name or DaemonSet/name'),
-    forms: ['Deployment/*', 'DaemonSet/*'],
+    ...matching(WORKLOAD, 264, 'a workload; give Deployment/name or DaemonSet/name'),
+    ...{ name: '--ingress-controller', value: 'kind/name', forms: ['Deployment/*', 'DaemonSet/*'] },
     description: 'its Deployment or DaemonSet, to check that it reads these ConfigMaps (default: no check)',
   },
 } as const satisfies Partial<Record<keyof TargetProps, KindFlag>>;
 
 export const flags: readonly KindFlag[] = Object.values(FLAGS);
-
-function flag(value: string, maxLength: number, pattern: string, wanted: string) {
-  const whole = new RegExp(`^${pattern}$`);
-  return {
-    value,
-    check: (given: string) =>
-      whole.test(given) && given.length <= maxLength ? undefined : `"${given}" is not ${wanted}`,
-    schema: { type: 'string', maxLength, pattern: whole.source },
-  } as const;
-}
 
 /**
  * Reads the targets that flags and policy describe. The flags' is there where a flag is given, and where the policy lists

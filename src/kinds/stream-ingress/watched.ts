@@ -8,8 +8,10 @@ import type {
 } from '@kubernetes/client-node';
 import type { Reader, TypeRef, Watch } from '../../contract/controller.js';
 import type { Wire } from '../../author/kubernetes-types.js';
+import { keepWithoutManagedFields } from '../../author/owned-children.js';
 import { childrenFieldManager } from '../../contract/names.js';
-import { objectKey, splitKey, type AnyObject } from '../../contract/object.js';
+import { isMap, objectKey, splitKey, valueAt, type AnyObject } from '../../contract/object.js';
+import { isAppliedBy, managedFieldsOf, wasAppliedBy } from '../../engine/steps/managed-fields.js';
 import { keepIdentity, keepStatus } from '../../values/projections.js';
 import { resourceType, type ResourceType } from '../../contract/resource.js';
 import { given } from '../common.js';
@@ -48,12 +50,12 @@ export function watchesFor(type: ResourceType, targets: Targets) {
   const gateways = targets.all.filter((target) => !isNginx(target)).map(({ name }) => name);
   const mapsTo = (): readonly string[] => everyTarget;
   const grantWatch: Watch = { type: grants, readOnly: true, optional: true, keep: keepGrant, mapsTo };
-  const checked = nginx.filter(({ ingressController }) => ingressController !== undefined);
-  const idOf = ({ ingressNamespace, ingressController }: NginxTarget): string =>
-    `${ingressNamespace} ${ingressController}`;
+  const controllers = nginx.flatMap(({ ingressNamespace, ingressController }) =>
+    ingressController === undefined ? [] : objectKey(ingressNamespace, ingressController),
+  );
   const crs: Watch = {
     type,
-    keep: keepResource,
+    keep: keepWithoutManagedFields,
     mapsTo: (cr) => [targetName(targets, (cr as unknown as StreamIngress).spec.className)],
   };
   const reads = targets.crossNamespace === 'Annotation';
@@ -77,12 +79,12 @@ export function watchesFor(type: ResourceType, targets: Targets) {
       })),
     ),
     /** Workloads whose arguments are checked, each once and by its name. */
-    workloads: [...new Map(checked.map((target) => [idOf(target), target]))].map(([id, target]): Watch => {
-      const { apiVersion, kind, name } = workload(target.ingressController);
-      const its = checked.filter((other) => idOf(other) === id).map((other) => other.name);
+    workloads: [...new Set(controllers)].map((key): Watch => {
+      const { namespace = '', name: controller } = splitKey(key);
+      const { name, ...type } = workload(controller);
       return {
-        ...{ type: resourceType({ apiVersion, kind }), readOnly: true, keep: keepArguments },
-        ...{ namespaces: [target.ingressNamespace], name, mapsTo: () => its },
+        ...{ type: resourceType(type), readOnly: true, keep: keepArguments, mapsTo },
+        ...{ namespaces: [namespace], name },
       };
     }),
     /** None without a Gateway. */
@@ -206,12 +208,6 @@ function keeping(take: (object: never) => unknown, beside: (object: AnyObject) =
   };
 }
 
-/** Leaves out the bookkeeping that nothing here reads. */
-function keepResource(object: AnyObject): AnyObject {
-  const { managedFields, ...metadata } = object.metadata as WithManagedFields;
-  return { ...object, metadata };
-}
-
 type Live<T> = AnyObject & Wire<Pick<T, Exclude<keyof T, 'metadata' | 'apiVersion' | 'kind'>>>;
 
 /** Projection of every Service, since any may be an upstream. */
@@ -290,7 +286,7 @@ function targetServiceOf(object: Live<V1Service>): KeptTargetService {
   return {
     ...service,
     open: Object.fromEntries(open) as KeptTargetService['open'],
-    managed: managedFieldsOf(object).some(isOurs),
+    managed: wasAppliedBy(FIELD_MANAGER, object),
     addresses: (loadBalancer.ingress ?? []).map(({ ip, hostname, ports: reported = [] }) => ({
       address: ip ?? hostname ?? '',
       errors: reported.filter(({ error }) => error),
@@ -344,7 +340,7 @@ const keepConfigMap = keeping((object: Live<V1ConfigMap>): KeptConfigMap => {
   ]);
   return {
     entries: Object.fromEntries(entries) as KeptConfigMap['entries'],
-    managed: managedFieldsOf(object).some(isOurs),
+    managed: wasAppliedBy(FIELD_MANAGER, object),
   };
 }, keepStatus);
 
@@ -426,15 +422,6 @@ export interface Holding {
   readonly others: readonly string[];
 }
 
-interface ManagedFields {
-  readonly manager?: string;
-  readonly operation?: string;
-  readonly subresource?: string;
-  readonly fieldsV1?: object;
-}
-
-type WithManagedFields = AnyObject['metadata'] & { readonly managedFields?: readonly ManagedFields[] };
-
 /**
  * Finds the field managers of a part of an object.
  * @param path of `fieldsV1`, such as `f:data`, `f:9000`
@@ -445,23 +432,14 @@ function holdingOf(
   path: readonly string[],
   counts: (fields: object) => boolean = () => true,
 ): Holding {
-  const at = (entry: ManagedFields): unknown =>
-    path.reduce<unknown>(
-      (fields, step) => (fields as Readonly<Record<string, unknown>> | undefined)?.[step],
-      entry.fieldsV1,
-    );
-  const holders = managedFieldsOf(object).filter((entry) => at(entry) !== undefined);
-  const others = holders.filter((entry) => !isOurs(entry) && counts(at(entry) as object));
+  const holders = managedFieldsOf(object).flatMap((entry) => {
+    const fields = valueAt(entry.fieldsV1, path);
+    return isMap(fields) ? [{ entry, fields }] : [];
+  });
+  const isOurs = ({ entry }: (typeof holders)[number]): boolean => isAppliedBy(FIELD_MANAGER, entry);
+  const others = holders.filter((holder) => !isOurs(holder) && counts(holder.fields));
   return {
     ours: holders.some(isOurs),
-    others: [...new Set(others.map(({ manager = 'unknown' }) => manager))],
+    others: [...new Set(others.map(({ entry: { manager = 'unknown' } }) => manager))],
   };
-}
-
-function managedFieldsOf({ metadata }: AnyObject): readonly ManagedFields[] {
-  return (metadata as WithManagedFields).managedFields ?? [];
-}
-
-function isOurs({ manager, operation, subresource }: ManagedFields): boolean {
-  return manager === FIELD_MANAGER && operation === 'Apply' && !subresource;
 }

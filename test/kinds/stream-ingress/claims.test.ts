@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { claimsOf } from '../../../src/kinds/stream-ingress/claims.js';
-import { fullName, type StreamIngress } from '../../../src/kinds/stream-ingress/spec.js';
+import { keyOf } from '../../../src/contract/object.js';
+import type { StreamIngress } from '../../../src/kinds/stream-ingress/spec.js';
 import { NGINX_RESERVED_PORTS, type Target } from '../../../src/kinds/stream-ingress/targets.js';
 import { gateway, streamIngress, target, type Given } from './builders.js';
 
@@ -62,13 +63,13 @@ function reference(crs: readonly StreamIngress[]): string[] {
         .filter(({ spec }) => spec.listen === cr.spec.listen && spec.protocol === cr.spec.protocol)
         .every((other) => other === cr || isBefore(cr, other)),
     )
-    .map(fullName)
+    .map(keyOf)
     .sort();
 }
 
 function isBefore(a: StreamIngress, b: StreamIngress): boolean {
   const age = Date.parse(a.metadata.creationTimestamp!) - Date.parse(b.metadata.creationTimestamp!);
-  return age === 0 ? fullName(a) < fullName(b) : age < 0;
+  return age === 0 ? keyOf(a) < keyOf(b) : age < 0;
 }
 
 const anyCr = fc.record({
@@ -87,7 +88,7 @@ test('property: the holders are those of the plain rule, and all others that liv
   fc.assert(
     fc.property(someCrs, (crs) => {
       const { holders, refused } = claimsOf(target, crs);
-      expect(holders.map(fullName).sort()).toEqual(reference(crs));
+      expect(holders.map(keyOf).sort()).toEqual(reference(crs));
       const living = crs.filter(({ metadata }) => !metadata.deletionTimestamp);
       expect(new Set([...holders, ...refused.keys()])).toEqual(new Set(living));
     }),
