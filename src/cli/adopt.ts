@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
 import { storedVersion } from '../contract/crd.js';
+import { unpaused } from '../author/control.js';
 import { secretType } from '../values/generated.js';
 import type { Kind } from '../contract/kind.js';
-import { ADOPT_BY_ANNOTATION, PAUSED_ANNOTATION } from '../contract/names.js';
+import { ADOPT_BY_ANNOTATION } from '../contract/names.js';
 import { controllerOf, describeRef, objectId, objectKey } from '../contract/object.js';
 import type { AnyObject, ObjectRef } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
@@ -12,17 +13,15 @@ import { offerTo } from '../engine/steps/ownership.js';
 import type { GivenResource, ObjectPreview } from '../engine/preview/preview.js';
 import type { Transport } from '../client/transport.js';
 import { applyDefaults } from '../validate/defaults.js';
-import { render } from '../render/renderer.js';
 import { forPerson, withCluster } from './cluster.js';
 import type { SharedOptions } from './options.js';
 import { loadKinds } from './config.js';
-import { previewKind, readGiven } from './diff/compare.js';
+import { contextBy, previewKind } from './diff/compare.js';
+import { readGiven } from './given.js';
 import type { CompareProps } from './diff/compare.js';
 import { textOf } from './diff/text.js';
 import { CliError } from './exit.js';
-import { operatorContext } from './operators.js';
-import { confirmed, paint, plain, print, printError, warn } from './output.js';
-import { policyOf, policyParser } from './policy-file.js';
+import { confirmed, counted, paint, plain, print, printError, warn } from './output.js';
 import { meansKind, noSuchResource, targetsOf } from './targets.js';
 import type { KindTarget } from './targets.js';
 import { lister } from './tree/model.js';
@@ -47,7 +46,7 @@ interface Adoption {
 
 /** `reconstruct adopt`: hands the existing objects that custom resources render over to them. */
 export async function runAdopt(words: readonly string[], options: AdoptOptions): Promise<void> {
-  const { filename = [], recursive = false, dryRun = false, yes = false, operatorNamespace } = options;
+  const { filename = [], recursive = false, dryRun = false, yes = false } = options;
   const sources = [...words, ...filename];
   const [first] = sources;
   if (first === undefined)
@@ -65,15 +64,9 @@ export async function runAdopt(words: readonly string[], options: AdoptOptions):
   const targets = isFile ? [] : targetsOf(words, kinds);
   if (targets.some(({ name }) => name === undefined))
     throw new CliError(`${words.join(' ')}: name the custom resources, as in "adopt ${first} web"`, 2);
-  const policy = await policyOf(options);
-  await withCluster(options, async (cluster, { transport, namespace: own }) => {
-    const contextFor = operatorContext({
-      ...{ cluster, render, warn, note: printError, policy, operatorNamespace, flags: {} },
-      parsePolicy: async (name, text) => (await policyParser(options))(name, text),
-    });
-    const props = { transport, contextFor, warn };
-    const namespace = options.namespace ?? own;
-    const api = new Api(transport);
+  const contextOf = await contextBy(options);
+  await withCluster(options, async (cluster, { transport, api, namespace }) => {
+    const props = { transport, contextFor: contextOf(cluster), warn };
     const given = isFile
       ? await readGiven({ ...props, sources, kinds, recursive, namespace })
       : await Promise.all(targets.map((target) => liveResource(target, namespace, api)));
@@ -87,8 +80,8 @@ export async function runAdopt(words: readonly string[], options: AdoptOptions):
     }
     await print(textOf({ objects: all.map(({ preview }) => preview), explanations: [] }, paint));
     if (dryRun) return;
-    const count = `${all.length} ${all.length === 1 ? 'object' : 'objects'}`;
-    if (!yes && !(await confirmed(`Hand over ${count}?`))) throw new CliError('Nothing was handed over', 2);
+    if (!yes && !(await confirmed(`Hand over ${counted(all.length, 'object')}?`)))
+      throw new CliError('Nothing was handed over', 2);
     for (const { type, uid, offer, preview } of all) {
       const { namespace: inside, name } = preview.ref;
       const metadata = { uid, annotations: { [ADOPT_BY_ANNOTATION]: offer } };
@@ -121,9 +114,7 @@ async function adoptionsOf(
   const types = [...(each?.children ?? []), ...(each?.generated ? [secretType] : [])];
   const offer = offerTo({ kind: kind.type.kind, name: after.metadata.name });
   // A pause delays the adoption, and is none of its terms.
-  const { [PAUSED_ANNOTATION]: _, ...annotations } = after.metadata.annotations ?? {};
-  const unpaused = { ...after, metadata: { ...after.metadata, annotations } };
-  const given = [{ ...(before && { before }), after: unpaused }];
+  const given = [{ ...(before && { before }), after: unpaused(after) ?? after }];
   const waiting = new Map<string, Omit<Adoption, 'preview'>>();
   for (;;) {
     const uids = new Set([...waiting.values()].map(({ uid }) => uid));

@@ -11,7 +11,6 @@ import { Api } from '../client/api.js';
 import { systemClock } from '../client/clock.js';
 import type { Clock } from '../client/clock.js';
 import { visible } from '../engine/preview/dry-run.js';
-import { putResource } from './put.js';
 import { carryOutOnce } from '../engine/plan/once.js';
 import type { ObjectPreview } from '../engine/preview/preview.js';
 import type { Transport } from '../client/transport.js';
@@ -24,12 +23,14 @@ import { render } from '../render/renderer.js';
 import { forPerson, withCluster } from './cluster.js';
 import type { SharedOptions } from './options.js';
 import { loadKinds } from './config.js';
-import { afterPauses, previewGiven, putOver, readGiven, resourcePreview } from './diff/compare.js';
-import type { CompareProps, Given } from './diff/compare.js';
+import { afterPauses, previewGiven, resourcePreview } from './diff/compare.js';
+import type { CompareProps } from './diff/compare.js';
 import { onceReady } from './diff/text.js';
 import { CliError, untilInterrupted } from './exit.js';
+import { putOver, readGiven } from './given.js';
+import type { Given } from './given.js';
 import { responsibleOperator } from './operators.js';
-import { plain, print, warn } from './output.js';
+import { counted, plain, print, warn } from './output.js';
 import { policyOf } from './policy-file.js';
 import { follow, look, wordByChildren } from './tree/model.js';
 import type { PodStatus, ResourceStatus, StatusDocument, Verdict } from './tree/model.js';
@@ -50,17 +51,16 @@ export async function runApply(sources: readonly string[], options: ApplyOptions
   const report = (line: string): Promise<void> => print(`${plain(line)}\n`);
   const { operatorNamespace, prune = false, dryRun = false, recursive = false, timeout } = options;
   const deadline = performance.now() + timeout;
-  await withCluster(options, async (cluster, { transport, namespace: own }) => {
+  await withCluster(options, async (cluster, { transport, api, namespace }) => {
     const applied = await applyResources({
-      ...{ sources, kinds, transport, warn, report, prune, dryRun, recursive },
-      namespace: options.namespace ?? own,
+      ...{ sources, kinds, transport, namespace, warn, report, prune, dryRun, recursive },
       render: (kind, cr, inputs) => render(kind, cr, { ...inputs, ...(policy && { policy }) }),
       operatorOf: responsibleOperator({ cluster, warn, operatorNamespace }),
       ...(options.wait && { deadline }),
     });
     if (!options.wait) return;
     const late = AbortSignal.timeout(Math.ceil(Math.max(0, deadline - performance.now())));
-    const props = { api: new Api(transport), clock: systemClock, report, late, timeoutMilliseconds: timeout };
+    const props = { api, clock: systemClock, report, late, timeoutMilliseconds: timeout };
     await untilInterrupted((signal) => waitUntilReady(applied, { ...props, signal }));
     for (const { given } of applied)
       await report(`${given.after.kind} ${given.after.metadata.name} is ready`);
@@ -139,23 +139,20 @@ export async function applyResources(props: ApplyProps): Promise<Applied[]> {
   }
 
   const deadline = props.deadline ?? performance.now() + PATIENCE_MILLISECONDS;
-  let failures = 0;
-  let waiting = 0;
+  const unapplied: Unapplied = { failures: 0, waiting: 0 };
   for (const [index, one] of all.entries()) {
     try {
-      const outcome = await applyOne(one, props, deadline);
-      failures += outcome.failures;
-      waiting += outcome.waiting;
+      await applyOne(one, props, deadline, unapplied);
     } catch (error) {
       for (const { given } of all.slice(index + 1)) await report(`${nameOf(given)} isn't written`);
       throw error;
     }
   }
   await explain();
-  if (failures > 0)
-    throw new CliError(`${failures} ${failures === 1 ? 'object was' : 'objects were'} refused`, 3);
+  const { failures, waiting } = unapplied;
+  if (failures > 0) throw new CliError(`${counted(failures, 'object was', 'objects were')} refused`, 3);
   if (waiting > 0) {
-    const what = `${waiting} ${waiting === 1 ? 'object waits' : 'objects wait'}`;
+    const what = counted(waiting, 'object waits', 'objects wait');
     if (props.deadline !== undefined) throw new CliError(`${what} still`, 3);
     await report(`${what}: apply again once that is ready, or with --wait; an operator goes on by itself`);
   }
@@ -190,21 +187,22 @@ function refusal({ kind, cr }: CustomResourceInput): string | undefined {
 
 /** Numbers of objects that were refused, and that wait for others. */
 interface Unapplied {
-  readonly failures: number;
-  readonly waiting: number;
+  failures: number;
+  waiting: number;
 }
 
 async function applyOne(
   { given, operator }: Applied,
   { render, transport, report, prune, deadline: waitsUntil }: ApplyProps,
   deadline: number,
-): Promise<Unapplied> {
+  unapplied: Unapplied,
+): Promise<void> {
   const name = nameOf(given);
-  const refused = async (what: string, error: unknown): Promise<Unapplied> => {
+  const refused = async (what: string, error: unknown): Promise<void> => {
     const refusal = error instanceof ApiError ? classify(error, `Apply ${name}`) : error;
     if (!(refusal instanceof OperatorError) || refusal.reason === 'Unreachable') throw error;
     await report(`${what}: ${forPerson(refusal.message)}`);
-    return { failures: 1, waiting: 0 };
+    unapplied.failures++;
   };
   let cr: AnyObject;
   try {
@@ -212,23 +210,15 @@ async function applyOne(
     cr = written.cr;
     await report(changeLine(written.change));
   } catch (error) {
-    return refused(
-      operator ? `${name} isn't written` : `${name} isn't written, nor what is made of it`,
-      error,
-    );
+    return refused(`${name} isn't written${operator ? '' : ', nor what is made of it'}`, error);
   }
-  if (operator) {
-    await report(`${name} is left to the operator in ${operator.namespace}`);
-    return { failures: 0, waiting: 0 };
-  }
+  if (operator) return report(`${name} is left to the operator in ${operator.namespace}`);
   const pause = async (tries: number): Promise<boolean> => {
     const milliseconds = Math.min(FIRST_PAUSE_MILLISECONDS * 2 ** (tries - 1), MAX_PAUSE_MILLISECONDS);
     if (performance.now() + milliseconds > deadline) return false;
     await delay(milliseconds);
     return true;
   };
-  let failures = 0;
-  let waiting = 0;
   try {
     for (const controller of given.input.kind.controllers({ render })) {
       const waits = waitsUntil !== undefined;
@@ -237,12 +227,11 @@ async function applyOne(
       for (const change of changes) await report(changeLine(change));
       for (const ref of kept) await report(`${describeRef(ref)} ${UNPRUNED}`);
       if (error) await report(`${name} can't be rendered: ${error.message}`);
-      failures += changes.filter(({ action }) => action === 'failed').length + (error ? 1 : 0);
-      waiting += changes.filter(({ waitsFor }) => waitsFor).length;
+      unapplied.failures += changes.filter(({ action }) => action === 'failed').length + (error ? 1 : 0);
+      unapplied.waiting += changes.filter(({ waitsFor }) => waitsFor).length;
     }
-    return { failures, waiting };
   } catch (error) {
-    return refused(`What is made of ${name} isn't written, or not all of it`, error);
+    await refused(`What is made of ${name} isn't written, or not all of it`, error);
   }
 }
 
@@ -281,24 +270,19 @@ function changeLine({ ref, action, error, waitsFor }: Change): string {
  *   it was deleted, or one of that name was created
  */
 async function write(
-  { input, live: tried, before, after }: Given,
+  { input, before, after }: Given,
   transport: Transport,
 ): Promise<{ readonly change: Change; readonly cr: AnyObject }> {
   const ref = refOf(after);
   if (before && isDeepStrictEqual(visible(before), visible(after)))
     return { change: { ref, action: 'unchanged' }, cr: before };
-  const api = new Api(transport);
-  const { stored } = await putOver(
-    { ...input, ...(tried && { live: tried }) },
-    transport,
-    (wanted, live) => putResource(api, input.type, wanted, { live, fieldManager: 'reconstruct-apply' }),
-    (live) => {
-      if (tried && live && isDeepStrictEqual(triedOver(tried), triedOver(live))) return;
-      const what = live ? (tried ? 'changed' : 'created by another client') : 'deleted';
-      const message = `it was ${what} meanwhile; look at it, and give the command again`;
-      throw new OperatorError({ reason: 'Conflict', message });
-    },
-  );
+  const tried = input.live;
+  const { stored } = await putOver(input, new Api(transport), 'reconstruct-apply', (live) => {
+    if (tried && live && isDeepStrictEqual(triedOver(tried), triedOver(live))) return;
+    const what = live ? (tried ? 'changed' : 'created by another client') : 'deleted';
+    const message = `it was ${what} meanwhile; look at it, and give the command again`;
+    throw new OperatorError({ reason: 'Conflict', message });
+  });
   return { change: { ref, action: before ? 'configured' : 'created' }, cr: stored };
 }
 

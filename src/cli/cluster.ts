@@ -2,12 +2,13 @@ import { messageOf, OperatorError } from '../contract/error.js';
 import { ApiError, classify, GRANT } from '../client/api-error.js';
 import { ClusterClient, whileThrottled } from '../client/cluster.js';
 import type { ServerVersion } from '../client/cluster.js';
+import { Api } from '../client/api.js';
 import { loadKubeconfig } from '../client/kubeconfig.js';
 import type { ClusterAccess } from '../client/kubeconfig.js';
 import { THROTTLED } from '../client/retry.js';
 import { ProxyFailure, UndiciTransport } from '../client/transport.js';
 import type { SentRequest, Transport, TransportOptions } from '../client/transport.js';
-import type { ClusterOptions } from './options.js';
+import type { ClusterOptions, SharedOptions } from './options.js';
 import { CliError } from './exit.js';
 import { printError } from './output.js';
 import { packageVersion } from './package.js';
@@ -52,18 +53,21 @@ function printRequest({ method, url, outcome, milliseconds }: SentRequest): void
   printError(`${method} ${url} ${word} in ${milliseconds} ms${why}`);
 }
 
+interface Connection {
+  readonly transport: Transport;
+  readonly api: Api;
+  readonly namespace: string;
+}
+
 /**
  * Lets a command work with the cluster that its options name.
- * @param use takes the namespace of the Pod in a cluster, of the context outside, else `default`
+ * @param use takes the namespace of the options, else that of the Pod in a cluster, of the context outside, else `default`
  * @param check rejects where the cluster can't be used
  * @throws CliError with exit code 2 for bad input, 3 when there is no cluster, or it is too old or refuses
  */
 export async function withCluster(
-  options: ClusterOptions,
-  use: (
-    cluster: ClusterClient,
-    connection: { readonly transport: Transport; readonly namespace: string },
-  ) => Promise<void>,
+  options: ClusterOptions & Pick<SharedOptions, 'namespace'>,
+  use: (cluster: ClusterClient, connection: Connection) => Promise<void>,
   check: (cluster: ClusterClient, host: string) => Promise<unknown> = requireVersion,
 ): Promise<void> {
   const access = clusterAccess(options);
@@ -72,7 +76,8 @@ export async function withCluster(
   try {
     const cluster = new ClusterClient(transport);
     await check(cluster, transport.host);
-    await use(cluster, { transport, namespace: access.namespace });
+    const { namespace = access.namespace } = options;
+    await use(cluster, { transport, api: new Api(transport), namespace });
   } catch (error) {
     throw asCliError(error);
   } finally {

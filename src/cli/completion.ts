@@ -3,7 +3,7 @@ import { Argument } from 'commander';
 import type { Command, Option } from 'commander';
 import type { Kind } from '../contract/kind.js';
 import type { ResourceType } from '../contract/resource.js';
-import type { ClusterOptions } from './options.js';
+import type { SharedOptions } from './options.js';
 import { print } from './output.js';
 
 /**
@@ -194,15 +194,15 @@ async function kindsOf({ options }: CommandLine): Promise<Kind[]> {
 
 /** Returns the names of live objects; of all namespaces, each once. */
 async function listed(type: ResourceType, { options }: CommandLine): Promise<string[]> {
-  const [{ withCluster }, { Api }] = await Promise.all([import('./cluster.js'), import('../client/api.js')]);
+  const { withCluster } = await import('./cluster.js');
   const { namespace, allNamespaces, kubeconfig, context, as } = options;
   let names: string[] = [];
   await withCluster(
-    { kubeconfig, context, as } as ClusterOptions,
-    async (_, { transport, namespace: own }) => {
-      const where = type.namespaced && allNamespaces === undefined ? (namespace ?? own) : undefined;
-      const scope = { type, metadataOnly: true, ...(where !== undefined && { namespace: where }) };
-      names = (await new Api(transport).listAll(scope)).map(({ metadata }) => metadata.name);
+    { kubeconfig, context, as, namespace } as SharedOptions,
+    async (_, { api, namespace: own }) => {
+      const isWithin = type.namespaced && allNamespaces === undefined;
+      const scope = { type, metadataOnly: true, ...(isWithin && { namespace: own }) };
+      names = (await api.listAll(scope)).map(({ metadata }) => metadata.name);
     },
   );
   return [...new Set(names)];

@@ -1,17 +1,13 @@
 import { existsSync } from 'node:fs';
-import { render } from '../render/renderer.js';
 import { withCluster } from './cluster.js';
-import { kindFlagValues } from './options.js';
 import type { SharedOptions } from './options.js';
 import { loadKinds } from './config.js';
-import { compare, differs, refusals } from './diff/compare.js';
+import { compare, contextBy, differs, refusals } from './diff/compare.js';
 import { compareLive } from './diff/live.js';
 import type { LiveDiff } from './diff/live.js';
 import { documentOf, liveJson, liveText, NONE, textOf } from './diff/text.js';
 import { CliError } from './exit.js';
-import { operatorContext } from './operators.js';
 import { paint, print, printError, showProgress, warn } from './output.js';
-import { policyOf, policyParser } from './policy-file.js';
 import { meansKind, targetsOf } from './targets.js';
 import type { KindTarget } from './targets.js';
 import { documentText } from './tree/text.js';
@@ -28,7 +24,7 @@ interface DiffOptions extends SharedOptions {
 /** `reconstruct diff`: shows what would change in the cluster. */
 export async function runDiff(words: readonly string[], options: DiffOptions): Promise<void> {
   const kinds = await loadKinds(options);
-  const { output, selector, all, allNamespaces, operatorNamespace, filename: files = [] } = options;
+  const { output, selector, all, allNamespaces, filename: files = [] } = options;
   const [first] = [...files, ...words];
   const isFile = first !== undefined && (files.length > 0 || first === '-' || existsSync(first));
   const isMany = all === true || allNamespaces === true || selector !== undefined;
@@ -40,15 +36,9 @@ export async function runDiff(words: readonly string[], options: DiffOptions): P
       : undefined;
   if (!targets && first === undefined)
     throw new CliError('diff of what? Give files, KIND NAME..., or --all for all that is live', 2);
-  const policy = await policyOf(options);
-  await withCluster(options, async (cluster, { transport, namespace: own }) => {
-    const contextFor = operatorContext({
-      ...{ cluster, render, warn, note: printError, policy, operatorNamespace },
-      ...{ watchNamespaces: options.watchNamespace, flags: kindFlagValues(options) },
-      parsePolicy: async (name, text) => (await policyParser(options))(name, text),
-    });
-    const namespace = options.namespace ?? own;
-    const common = { transport, contextFor, warn };
+  const contextOf = await contextBy(options);
+  await withCluster(options, async (cluster, { transport, namespace }) => {
+    const common = { transport, contextFor: contextOf(cluster), warn };
     const live = async (named: readonly KindTarget[], details: number): Promise<LiveDiff> => {
       const progress = showProgress();
       const scope = { targets: named, namespace: allNamespaces ? undefined : namespace, selector };

@@ -29,9 +29,13 @@ export function warn(line: string): void {
   warnings.add(line);
 }
 
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
+}
+
 /** Says what was written into a folder, beside the results on standard output. */
 export function printWritten(folder: string, { written, unchanged, removed }: FolderChanges): void {
-  const files = `${written} ${written === 1 ? 'file' : 'files'} written to ${folder}`;
+  const files = `${counted(written, 'file')} written to ${folder}`;
   const others = Object.entries({ unchanged, removed }).filter(([, count]) => count > 0);
   printError([files, ...others.map(([what, count]) => `${count} ${what}`)].join(', '));
 }

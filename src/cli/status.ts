@@ -1,5 +1,4 @@
 import { groupKind } from '../contract/resource.js';
-import { Api } from '../client/api.js';
 import { systemClock } from '../client/clock.js';
 import { withCluster } from './cluster.js';
 import type { SharedOptions } from './options.js';
@@ -30,10 +29,9 @@ export async function runStatus(words: readonly string[], options: StatusOptions
   const { stdout } = process;
   const isWide = output === 'wide';
   const size = () => ({ columns: isWide ? Infinity : Math.max(stdout.columns, 40), rows: stdout.rows });
-  await withCluster(options, async (_, { transport, namespace }) => {
-    const where = allNamespaces ? undefined : (options.namespace ?? namespace);
+  await withCluster(options, async (_, { api, namespace }) => {
+    const where = allNamespaces ? undefined : namespace;
     const scope = { targets, namespace: where, selector };
-    const api = new Api(transport);
     let isFirst = true;
     const lookAll = async (list: List) => {
       const document = await look(scope, list);

@@ -1,25 +1,23 @@
 import { isDeepStrictEqual } from 'node:util';
 import { pausedExplanation, unpaused } from '../../author/control.js';
 import type { Explanation } from '../../contract/plan.js';
-import { messageOf, OperatorError } from '../../contract/error.js';
 import type { Kind } from '../../contract/kind.js';
-import { describeRef, keyOf, objectId, refOf } from '../../contract/object.js';
-import type { AnyObject } from '../../contract/object.js';
-import type { ResourceType } from '../../contract/resource.js';
-import { ApiError, classify } from '../../client/api-error.js';
-import { Api } from '../../client/api.js';
+import { objectId, refOf } from '../../contract/object.js';
 import { DRY_RUN_UNSUPPORTED, visible } from '../../engine/preview/dry-run.js';
-import { tryResource } from '../put.js';
 import { preview } from '../../engine/preview/preview.js';
 import type { GivenResource, ObjectPreview, Preview, PreviewProps } from '../../engine/preview/preview.js';
-import { retried, TRIES } from '../../client/retry.js';
 import type { Transport } from '../../client/transport.js';
-import { readCustomResources } from '../../validate/custom-resource.js';
-import type { CustomResourceInput } from '../../validate/custom-resource.js';
+import { render } from '../../render/renderer.js';
 import { placeOf } from '../../validate/document.js';
 import { InputError } from '../../validate/problem.js';
-import { notInstalled } from '../cluster.js';
-import type { ContextFor } from '../operators.js';
+import { readGiven } from '../given.js';
+import type { Given } from '../given.js';
+import { operatorContext } from '../operators.js';
+import type { ContextFor, OperatorContextProps } from '../operators.js';
+import { kindFlagValues } from '../options.js';
+import type { SharedOptions } from '../options.js';
+import { printError, warn } from '../output.js';
+import { policyOf, policyParser } from '../policy-file.js';
 
 export interface Diff {
   readonly objects: readonly ObjectPreview[];
@@ -37,11 +35,18 @@ export interface CompareProps {
   readonly warn: (line: string) => void;
 }
 
-/** A custom resource of a file, as it is in the cluster and as it would be. */
-export interface Given extends GivenResource {
-  readonly input: CustomResourceInput;
-  /** Object when it was tried, in the version of the file. @default - none: the object would be new */
-  readonly live?: AnyObject;
+/** Returns the context of the installed operator, as far as the options don't give it. @throws CliError for a policy that can't be used */
+export async function contextBy(
+  options: SharedOptions,
+): Promise<(cluster: OperatorContextProps['cluster']) => ContextFor> {
+  const policy = await policyOf(options);
+  const { operatorNamespace, watchNamespace: watchNamespaces } = options;
+  return (cluster) =>
+    operatorContext({
+      ...{ cluster, render, warn, note: printError, policy, operatorNamespace, watchNamespaces },
+      flags: kindFlagValues(options),
+      parsePolicy: async (name, text) => (await policyParser(options))(name, text),
+    });
 }
 
 /**
@@ -70,53 +75,6 @@ export function afterPauses<T extends GivenResource>(resources: readonly T[], ki
 }
 
 /**
- * Reads custom resources, as the API server would store them.
- * @param refuse returns why a valid one is refused, and what to do about it
- * @throws as `compare`
- */
-export async function readGiven(
-  props: CompareProps,
-  refuse: (input: CustomResourceInput) => string | undefined = () => undefined,
-): Promise<Given[]> {
-  const { transport } = props;
-  const live = (type: ResourceType, key: string): Promise<AnyObject | undefined> =>
-    new Api(transport).find(type, key).catch((error: unknown) => {
-      throw error instanceof ApiError && error.kindNotServed ? notInstalled([type.kind]) : error;
-    });
-  const inputs = await readCustomResources({ ...props, live });
-  const refused = inputs.flatMap((input) => {
-    const why = refuse(input);
-    return why === undefined ? [] : [`${placeOf(input.document, ['kind'])}: ${why}`];
-  });
-  if (refused.length > 0) throw new InputError(refused);
-  const given: Given[] = [];
-  for (const input of inputs) {
-    const put = (wanted: AnyObject, over: AnyObject | undefined): Promise<AnyObject> =>
-      tryResource(transport, input.type, wanted, over);
-    try {
-      const { stored: after, live } = await putOver(input, transport, put);
-      const { apiVersion } = input.kind.type;
-      given.push({ input, after, ...(live && { live, before: { ...live, apiVersion } }) });
-    } catch (error) {
-      refused.push(refusalOf(error, input));
-    }
-  }
-  if (refused.length > 0) throw new InputError(refused);
-  return given;
-}
-
-/** Returns why the API server doesn't take a custom resource. @throws the error where that isn't due to the file */
-function refusalOf(error: unknown, { document }: CustomResourceInput): string {
-  if (error instanceof OperatorError && error.reason === 'Conflict')
-    return `${placeOf(document, error.path)}: ${error.message}`;
-  if (error instanceof ApiError && classify(error, '').retry === 'onChange')
-    return `${placeOf(document, [])}: the API server refuses it: ${messageOf(error)}`;
-  if (error instanceof ApiError && error.objectIsGone)
-    return `${placeOf(document, ['metadata', 'namespace'])}: ${messageOf(error)}; create it before, or name another`;
-  throw error;
-}
-
-/**
  * Returns what would follow from custom resources.
  * @param blocking see `DryRunProps.blocking`
  * @throws as `compare`
@@ -142,51 +100,6 @@ export async function previewGiven(
   );
   if (problems.length > 0) throw new InputError(problems);
   return { objects, explanations: previews.flatMap(({ explanations }) => explanations) };
-}
-
-/**
- * Puts a custom resource over the live one, and again over what that has become meanwhile, such as by a status.
- * @param check throws where what it has become must not be overwritten
- * @returns the answer in the stored version
- */
-export async function putOver(
-  { kind, cr, document, type, live: first }: CustomResourceInput,
-  transport: Transport,
-  put: (wanted: AnyObject, live: AnyObject | undefined) => Promise<AnyObject>,
-  check: (live: AnyObject | undefined) => void = () => undefined,
-): Promise<{ readonly stored: AnyObject; readonly live: AnyObject | undefined }> {
-  const wanted = { ...(document.value as AnyObject), metadata: cr.metadata };
-  const { apiVersion } = kind.type;
-  let live = first;
-  const attempt = async () => {
-    checkPreconditions(wanted, live);
-    const answer = await put(wanted, live);
-    // One in another version doesn't have the defaults of the stored one.
-    const stored = type.apiVersion === apiVersion ? answer : { ...answer, apiVersion, spec: cr.spec };
-    return { stored, live };
-  };
-  return retried(TRIES.conflict, attempt, async (error) => {
-    const isOutOfDate =
-      error instanceof ApiError &&
-      (error.conflict || error.wrongUid || (live !== undefined && error.objectIsGone));
-    if (!isOutOfDate) return false;
-    live = await new Api(transport).find(type, keyOf(cr));
-    check(live);
-    return true;
-  });
-}
-
-/** @throws OperatorError `Conflict` where a file was made of another object, or of an earlier state, and says so */
-function checkPreconditions(wanted: AnyObject, live: AnyObject | undefined): void {
-  for (const field of ['uid', 'resourceVersion'] as const) {
-    const given = wanted.metadata[field];
-    if (!given || given === live?.metadata[field]) continue;
-    const what = !live ? 'none is' : field === 'uid' ? 'another one is' : 'a later state of it is';
-    const message =
-      `metadata.${field}: ${describeRef(refOf(wanted))} is not the one of ${given}: ${what} there; ` +
-      'make the change in what is there now, or remove the field';
-    throw new OperatorError({ reason: 'Conflict', message, path: ['metadata', field] });
-  }
 }
 
 export interface KindPreview extends Diff {
