@@ -62,8 +62,7 @@ export async function runApply(sources: readonly string[], options: ApplyOptions
     const late = AbortSignal.timeout(Math.ceil(Math.max(0, deadline - performance.now())));
     const props = { api, clock: systemClock, report, late, timeoutMilliseconds: timeout };
     await untilInterrupted((signal) => waitUntilReady(applied, { ...props, signal }));
-    for (const { given } of applied)
-      await report(`${given.after.kind} ${given.after.metadata.name} is ready`);
+    for (const { after } of applied) await report(`${after.kind} ${after.metadata.name} is ready`);
   });
 }
 
@@ -95,8 +94,7 @@ interface ApplyProps extends Omit<CompareProps, 'contextFor'> {
 }
 
 /** A custom resource that was applied, and the operator that does the rest. */
-export interface Applied {
-  readonly given: Given;
+export interface Applied extends Given {
   /** @default - none: its children were applied too */
   readonly operator: InstalledOperator | undefined;
 }
@@ -114,10 +112,10 @@ export async function applyResources(props: ApplyProps): Promise<Applied[]> {
   const compareProps = { ...props, contextFor: () => Promise.resolve({ render }) };
   const all: Applied[] = [];
   for (const given of await readGiven(compareProps, refusal))
-    all.push({ given, operator: await operatorOf(given) });
-  const problems = all.flatMap(({ given, operator }) => (operator ? unrenderable(given, render) : []));
+    all.push({ ...given, operator: await operatorOf(given) });
+  const problems = all.flatMap((one) => (one.operator ? unrenderable(one, render) : []));
   if (problems.length > 0) throw new InputError(problems);
-  const own = all.flatMap(({ given, operator }) => (operator ? [] : [given]));
+  const own = all.filter(({ operator }) => !operator);
   const { objects, explanations } = await previewGiven(own, compareProps, true);
   const { pauses } = afterPauses(own, ({ input }) => input.kind);
   const explain = async (): Promise<void> => {
@@ -129,9 +127,10 @@ export async function applyResources(props: ApplyProps): Promise<Applied[]> {
   if (refused.length > 0) throw new CliError([...refused, 'Nothing was written'], 3);
 
   if (props.dryRun) {
-    for (const { given, operator } of all) {
-      await report(previewLine(resourcePreview(given), props));
-      if (operator) await report(`${nameOf(given)} would be left to the operator in ${operator.namespace}`);
+    for (const one of all) {
+      await report(previewLine(resourcePreview(one), props));
+      const { operator } = one;
+      if (operator) await report(`${nameOf(one)} would be left to the operator in ${operator.namespace}`);
     }
     for (const object of objects) await report(previewLine(object, props));
     await explain();
@@ -144,7 +143,7 @@ export async function applyResources(props: ApplyProps): Promise<Applied[]> {
     try {
       await applyOne(one, props, deadline, unapplied);
     } catch (error) {
-      for (const { given } of all.slice(index + 1)) await report(`${nameOf(given)} isn't written`);
+      for (const left of all.slice(index + 1)) await report(`${nameOf(left)} isn't written`);
       throw error;
     }
   }
@@ -192,12 +191,13 @@ interface Unapplied {
 }
 
 async function applyOne(
-  { given, operator }: Applied,
+  one: Applied,
   { render, transport, report, prune, deadline: waitsUntil }: ApplyProps,
   deadline: number,
   unapplied: Unapplied,
 ): Promise<void> {
-  const name = nameOf(given);
+  const { operator } = one;
+  const name = nameOf(one);
   const refused = async (what: string, error: unknown): Promise<void> => {
     const refusal = error instanceof ApiError ? classify(error, `Apply ${name}`) : error;
     if (!(refusal instanceof OperatorError) || refusal.reason === 'Unreachable') throw error;
@@ -206,7 +206,7 @@ async function applyOne(
   };
   let cr: AnyObject;
   try {
-    const written = await write(given, transport);
+    const written = await write(one, transport);
     cr = written.cr;
     await report(changeLine(written.change));
   } catch (error) {
@@ -220,7 +220,7 @@ async function applyOne(
     return true;
   };
   try {
-    for (const controller of given.input.kind.controllers({ render })) {
+    for (const controller of one.input.kind.controllers({ render })) {
       const waits = waitsUntil !== undefined;
       const once = { controller, transport, prune, now: () => new Date(), pause, waits };
       const { changes, kept, error } = await carryOutOnce(cr, once);
@@ -319,7 +319,7 @@ export async function waitUntilReady(applied: readonly Applied[], props: WaitPro
   await follow({
     ...{ api, clock, signal: AbortSignal.any([late, signal]) },
     look: async (list) => {
-      const documents = applied.map(({ given: { input, after }, operator }) => {
+      const documents = applied.map(({ input, after, operator }) => {
         const { namespace, name } = after.metadata;
         const targets = [{ kind: input.kind, name }];
         return look({ targets, operators: operator !== undefined, namespace }, list);
@@ -350,7 +350,7 @@ export async function waitUntilReady(applied: readonly Applied[], props: WaitPro
     lastingState && `, and it won't be: a pod is ${lastingState} for ${LASTING_MILLISECONDS / 1000} s`;
   const when = isStalled() ? '' : (lasts ?? after);
   if (trees) throw new CliError([...trees.flatMap((tree) => reasonsOf(tree, when)), ...notes], 3);
-  const names = applied.map(({ given }) => nameOf(given));
+  const names = applied.map(nameOf);
   throw new CliError(
     `Whether ${names.join(', ')} ${names.length === 1 ? 'is' : 'are'} ready couldn't be seen${after}: ` +
       'the API server has not answered with all of it',
@@ -360,22 +360,19 @@ export async function waitUntilReady(applied: readonly Applied[], props: WaitPro
 
 /** A custom resource that is waited for. */
 interface Tree {
-  readonly name: string;
+  readonly of: Applied;
   /** Status of the custom resource. @default - gone */
   readonly resource: ResourceStatus | undefined;
-  /** Whether its children alone say how it is, since no operator does. */
-  readonly byChildren: boolean;
   readonly word: Verdict['word'];
 }
 
-function treeOf({ given, operator }: Applied, { resources }: StatusDocument): Tree {
-  const resource = resources.find((each) => objectId(each) === objectId(given.after));
-  const byChildren = operator === undefined;
-  const tree = { name: nameOf(given), resource, byChildren };
-  if (!resource) return { ...tree, word: 'Unknown' };
-  const { verdict } = resource;
-  const own = verdict.current ? verdict.word : 'Reconciling';
-  return { ...tree, word: byChildren ? wordByChildren(resource) : own };
+/** Judges by its children what no operator reports on. */
+function treeOf(of: Applied, { resources }: StatusDocument): Tree {
+  const resource = resources.find((each) => objectId(each) === objectId(of.after));
+  if (!resource) return { of, resource, word: 'Unknown' };
+  const { word, current } = resource.verdict;
+  if (!of.operator) return { of, resource, word: wordByChildren(resource) };
+  return { of, resource, word: current ? word : 'Reconciling' };
 }
 
 function lastingPods({ resource, word }: Tree): readonly PodStatus[] {
@@ -387,13 +384,13 @@ function lastingPods({ resource, word }: Tree): readonly PodStatus[] {
 
 /** Returns lines on what isn't ready; on all of it, where that was reported before. */
 function progressOf(
-  { resource, byChildren, word }: Tree,
+  { of, resource, word }: Tree,
   all: boolean,
   isShown = ({ message }: { readonly message?: string }): boolean => message !== undefined,
 ): Line[] {
   if (!resource) return [];
   return [
-    ...(byChildren || (!all && word === 'Ready') ? [] : [resourceLine(resource)]),
+    ...(!of.operator || (!all && word === 'Ready') ? [] : [resourceLine(resource)]),
     ...resource.children.flatMap((child) => [
       ...(all || child.phase !== 'ready' ? [childLine(child)] : []),
       ...podLines(
@@ -408,5 +405,5 @@ function reasonsOf(tree: Tree, when: string): string[] {
   if (tree.word === 'Ready') return [];
   const lines = progressOf(tree, false, () => true).flatMap(([, text]) => text || []);
   const reasons = tree.resource ? [...lines, ...tree.resource.notes] : ['it is gone'];
-  return [`${tree.name} isn't ready${when}`, ...reasons.map((line) => `  ${line}`)];
+  return [`${nameOf(tree.of)} isn't ready${when}`, ...reasons.map((line) => `  ${line}`)];
 }

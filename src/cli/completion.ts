@@ -83,39 +83,15 @@ export async function printCompletions(
   process.exit(0);
 }
 
-/** Complete words of a command line. */
+/** Command line before the word that is completed. */
 interface CommandLine {
   readonly command: Command;
   readonly args: readonly string[];
-  /** Values of options, by attribute. */
-  readonly options: Readonly<Record<string, string>>;
-  /** Option whose value follows. */
-  readonly open: Option | undefined;
+  readonly options: SharedOptions & { readonly allNamespaces?: boolean };
 }
-
-const FLAG = /^(--[^=]+)=(.*)$/s;
 
 function optionOf({ options }: Command, name = ''): Option | undefined {
   return options.find(({ long, short }) => name === long || name === short);
-}
-
-function readWords(program: Command, words: readonly string[]): CommandLine {
-  let command = program;
-  let open: Option | undefined;
-  const args: string[] = [];
-  const options: Record<string, string> = {};
-  for (const word of words) {
-    const [, flag = word, value] = FLAG.exec(word) ?? [];
-    const option = open ?? optionOf(command, flag);
-    const given = open ? word : option?.required || option?.optional ? value : '';
-    open = open || given !== undefined ? undefined : option;
-    if (option && given !== undefined) options[option.attributeName()] = given;
-    if (option || word.startsWith('-')) continue;
-    const next = args.length === 0 ? command.commands.find((each) => each.name() === word) : undefined;
-    if (next) command = next;
-    else args.push(word);
-  }
-  return { command, args, options, open };
 }
 
 /**
@@ -125,15 +101,18 @@ function readWords(program: Command, words: readonly string[]): CommandLine {
  */
 async function completions(program: Command, words: readonly string[]): Promise<string[]> {
   const text = words.join('\n').replaceAll(/^(--[^\n=]+)\n=(?:\n|$)/gm, '$1=');
-  const joined = text.split('\n');
-  const last = joined.pop() ?? '';
-  const line = readWords(program, joined);
-  const { command } = line;
-  if (line.open) return valuesOf(line.open, last, line);
-  const [, flag = '', value] = FLAG.exec(last) ?? [];
-  const given = optionOf(command, flag);
-  if (given && value !== undefined)
-    return (await valuesOf(given, value, line)).map((each) =>
+  const [last = '', ...before] = text.split('\n').reverse();
+  const [name, ...given] = before.reverse();
+  const command = program.commands.find((each) => each.name() === name) ?? program;
+  const option = optionOf(command, given.at(-1));
+  const open = option?.required || option?.optional ? option : undefined;
+  const { operands: args } = command.parseOptions(open ? given.slice(0, -1) : given);
+  const line = { command, args, options: command.opts<CommandLine['options']>() };
+  if (open) return valuesOf(open, last, line);
+  const [, flag = '', value] = /^(--[^=]+)=(.*)$/s.exec(last) ?? [];
+  const named = optionOf(command, flag);
+  if (named && value !== undefined)
+    return (await valuesOf(named, value, line)).map((each) =>
       each.startsWith(':') ? each : `${flag}=${each}`,
     );
   const help = command.createHelp();
@@ -142,7 +121,7 @@ async function completions(program: Command, words: readonly string[]): Promise<
     : help.visibleCommands(command).map((each) => [each.name(), each.summary() || each.description()]);
   const [argument] = command.registeredArguments;
   if (described.length === 0 && !last.startsWith('-') && argument) return valuesOf(argument, last, line);
-  return described.filter(([name = '']) => name.startsWith(last)).map((parts) => parts.join('\t'));
+  return described.filter(([word = '']) => word.startsWith(last)).map((parts) => parts.join('\t'));
 }
 
 /** @param word the beginning of the value */
@@ -188,22 +167,16 @@ async function targets(word: string, line: CommandLine): Promise<string[]> {
 }
 
 async function kindsOf({ options }: CommandLine): Promise<Kind[]> {
-  const { config, kinds } = options;
-  return (await import('./config.js')).loadKinds({ config, kinds: kinds?.split(',') });
+  return (await import('./config.js')).loadKinds(options);
 }
 
 /** Returns the names of live objects; of all namespaces, each once. */
 async function listed(type: ResourceType, { options }: CommandLine): Promise<string[]> {
   const { withCluster } = await import('./cluster.js');
-  const { namespace, allNamespaces, kubeconfig, context, as } = options;
   let names: string[] = [];
-  await withCluster(
-    { kubeconfig, context, as, namespace } as SharedOptions,
-    async (_, { api, namespace: own }) => {
-      const isWithin = type.namespaced && allNamespaces === undefined;
-      const scope = { type, metadataOnly: true, ...(isWithin && { namespace: own }) };
-      names = (await api.listAll(scope)).map(({ metadata }) => metadata.name);
-    },
-  );
+  await withCluster(options, async (_, { api, namespace: own }) => {
+    const namespace = type.namespaced && !options.allNamespaces ? own : undefined;
+    names = (await api.listAll({ type, metadataOnly: true, namespace })).map(({ metadata }) => metadata.name);
+  });
   return [...new Set(names)];
 }

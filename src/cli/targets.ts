@@ -3,7 +3,6 @@ import type { Kind } from '../contract/kind.js';
 import { suggest } from '../values/suggest.js';
 import { kindName } from '../install/names.js';
 import { CliError } from './exit.js';
-import { scopeOf } from './tree/model.js';
 import type { List } from './operators.js';
 import type { Target } from './tree/model.js';
 
@@ -88,7 +87,7 @@ export async function noSuchResource(
   list: List,
 ): Promise<CliError> {
   const where = type.namespaced ? namespace : undefined;
-  const names = (await list(scopeOf({ type, namespace: where }))).map(({ metadata }) => metadata.name);
+  const names = (await list({ type, namespace: where })).map(({ metadata }) => metadata.name);
   const near = suggest(name, names);
   const known = names.slice(0, 10).join(', ') || 'none';
   return new CliError(

@@ -21,11 +21,11 @@ export const JSON_PATCH = 'application/json-patch+json';
 export interface Scope {
   readonly type: ResourceType;
   /** @default - all namespaces */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /** @default - no label selector */
-  readonly selector?: string;
+  readonly selector?: string | undefined;
   /** @default - every name */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** Maximum number of objects on a page of a list. @default 500 */
   readonly pageObjects?: number;
 }

@@ -147,7 +147,7 @@ test('of a version that is served and not stored, what is carried out is what wa
 });
 
 const app = anObject(appService.type, 'web', { uid: 'uid-web', generation: 1 }, { spec: {} });
-const waitedFor = [{ given: { input: { kind: appService }, after: app } }] as unknown as Applied[];
+const waitedFor = [{ input: { kind: appService }, after: app }] as unknown as Applied[];
 const POD = resourceType({ apiVersion: 'v1', kind: 'Pod' });
 const EVENT = resourceType({ apiVersion: 'events.k8s.io/v1', kind: 'Event' });
 const busy = failure(503, 'ServiceUnavailable', 'busy');

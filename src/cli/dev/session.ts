@@ -19,7 +19,7 @@ import { packageVersion } from '../package.js';
 import { followKinds } from './follower.js';
 import { loadProject, projectOptions, startController } from './load.js';
 import type { Project, ProjectOptions } from './load.js';
-import { loadStand, Samples } from './stand.js';
+import { applyFolder, DeployedProject, loadStand } from './stand.js';
 import type { ControlPlane, Guard, Stand } from './stand.js';
 import { lineView, terminalView, usage } from './view.js';
 import type { Trouble, View } from './view.js';
@@ -150,7 +150,7 @@ class Session {
   private kinds: Project['kinds'] = [];
   private following: Promise<void> | undefined;
   private readonly transport: UndiciTransport;
-  private readonly samples: Samples;
+  private readonly deployed: DeployedProject;
 
   constructor(
     private readonly options: ProjectOptions,
@@ -162,10 +162,8 @@ class Session {
     this.root = dirname(resolve(options.config ?? 'any'));
     const access = clusterAccess({ kubeconfig: stand.adminKubeconfig });
     this.transport = new UndiciTransport(access, `reconstruct-dev/${packageVersion()}`);
-    this.samples = new Samples(
-      new ClusterClient(whileThrottled(this.transport, THROTTLED.command)),
-      systemClock,
-    );
+    const cluster = new ClusterClient(whileThrottled(this.transport, THROTTLED.command));
+    this.deployed = new DeployedProject(stand, cluster, systemClock);
   }
 
   async run(): Promise<void> {
@@ -240,25 +238,21 @@ class Session {
   }
 
   private async apply({ kinds, rules, samples, mistakes }: Project): Promise<void> {
-    const { view, stand } = this;
-    const { refused, changed, left } = await stand.install(kinds, rules);
+    const { view, stand, deployed } = this;
+    const { refused, left } = await deployed.install(kinds, rules);
     if (this.isOver()) return;
-    for (const crd of left) {
-      this.samples.forget(crd);
+    for (const crd of left)
       // The kind may be removed for a moment only, so its objects aren't deleted.
       view.report(
         `The configuration has no kind ${crd} any more: its CRD and its objects stay in this cluster, without a controller; kubectl delete crd ${crd} removes them`,
         'warning',
       );
-    }
-    const reasons = refused.map(({ why }) => why);
-    this.trouble('crds', 'The cluster keeps the CRD that it has', reasons);
+    this.trouble('crds', 'The cluster keeps the CRD that it has', refused);
     await this.applyPrerequisites();
     if (this.isOver()) return;
     if (this.isStale || !this.stopController) await this.restart(kinds);
     if (mistakes.length === 0) {
-      const refusedCrds = refused.map(({ crd }) => crd);
-      const rejected = await this.samples.update(samples, changed, refusedCrds, this.signal);
+      const rejected = await deployed.update(samples, this.signal);
       if (this.isOver()) return;
       this.trouble('cluster', 'The cluster keeps what it has of these samples', rejected);
       // Their namespaces are there now.
@@ -275,7 +269,7 @@ class Session {
     const folder = join(this.root, PREREQUISITES);
     if (!this.isIncomplete) return;
     const none = { applied: [], refused: [] };
-    const { applied, refused } = existsSync(folder) ? await this.stand.applyFolder(folder) : none;
+    const { applied, refused } = existsSync(folder) ? await applyFolder(this.stand, folder) : none;
     if (this.isOver()) return;
     for (const line of applied) this.view.report(`${PREREQUISITES}/: ${line}`);
     this.trouble('prerequisites', `Not everything in ${PREREQUISITES}/ is applied`, refused);

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { CustomResourceDefinition } from '../../contract/crd.js';
 import { messageOf } from '../../contract/error.js';
 import type { OwnedKind } from '../../contract/kind.js';
 import { describeRef, keyOf, objectId, refOf } from '../../contract/object.js';
@@ -37,22 +38,16 @@ export interface ControlPlane {
 
 export interface Stand extends ControlPlane {
   readonly operatorKubeconfig: string;
-  /**
-   * Applies CRDs that are new or changed, and grants the operator exactly these rights.
-   * @returns the CRDs that are refused, each with a sentence; whether one was applied; the names of those that stay without a kind
-   */
-  install(
-    kinds: readonly Pick<LoadedKind, 'type' | 'crd'>[],
-    rules: readonly PolicyRule[],
-  ): Promise<{
-    readonly refused: readonly { readonly crd: string; readonly why: string }[];
-    readonly changed: boolean;
-    readonly left: readonly string[];
+  /** Applies a CRD, and waits for a new one to be served. */
+  applyCrd(kind: LoadedKind, isNew: boolean): Promise<void>;
+  /** Grants the operator exactly these rights. */
+  grant(rules: readonly PolicyRule[]): Promise<void>;
+  restartControllerManager(): Promise<void>;
+  readonly kubectl: (args: readonly string[]) => Promise<{
+    readonly code: number | null;
+    readonly stdout: string;
+    readonly stderr: string;
   }>;
-  /** Applies the files of a folder. @returns a line for each object that was applied, and for what the cluster refuses */
-  applyFolder(
-    folder: string,
-  ): Promise<{ readonly applied: readonly string[]; readonly refused: readonly string[] }>;
 }
 
 /** Exports of `lib/testing/dev-stand.js`. `log` takes the progress of a build, and programs that have ended unexpectedly. */
@@ -84,34 +79,67 @@ const APPLY = { fieldManager: 'reconstruct-dev', force: true };
 const RETRIED_MILLISECONDS = 5_000;
 const RETRY_MILLISECONDS = 100;
 
-/** The samples in the cluster: as in the files, once they change there; `kubectl` may edit them until then. */
-export class Samples {
-  private applied: readonly Sample[] = [];
+/** A project in a cluster: its CRDs, the rights of its operator, and its samples. */
+export class DeployedProject {
+  private readonly crds = new Map<string, CustomResourceDefinition>();
+  private rules: readonly PolicyRule[] = [];
+  private samples: readonly Sample[] = [];
+  /** CRDs of which the cluster keeps the ones before, and with them the samples. */
+  private refused: readonly string[] = [];
+  private schemaChanged = false;
 
   constructor(
+    private readonly stand: Stand,
     private readonly cluster: Pick<ClusterApi, 'apply' | 'find' | 'delete'>,
     private readonly clock: Clock,
   ) {}
 
   /**
-   * Applies samples that are new or changed, and deletes those that were removed.
-   *
-   * @param schemaChanged a CRD was just applied
-   * @param refusedCrds those whose samples stay as they are
+   * Applies CRDs that are new or changed, and grants the operator exactly these rights.
+   * @returns a sentence for each CRD that is refused, and the names of those that stay without a kind
+   */
+  async install(kinds: readonly LoadedKind[], rules: readonly PolicyRule[]) {
+    const { stand, crds } = this;
+    const refused = new Map<string, string>();
+    const wanted = new Set(kinds.map(({ crd }) => crd.metadata.name));
+    const left = [...crds.keys()].filter((name) => !wanted.has(name));
+    // They may be removed, and the kind come back: then its samples are new.
+    for (const name of left) crds.delete(name);
+    this.samples = this.samples.filter(({ type }) => !left.includes(definitionName(type)));
+    const changed = kinds.filter(({ crd }) => !isDeepStrictEqual(crds.get(crd.metadata.name), crd));
+    const install = async (kind: LoadedKind): Promise<boolean> => {
+      const { name } = kind.crd.metadata;
+      const isNew = !crds.has(name);
+      try {
+        await stand.applyCrd(kind, isNew);
+        crds.set(name, kind.crd);
+        return isNew;
+      } catch (error) {
+        refused.set(name, `The CRD ${name} is refused: ${messageOf(error)}`);
+        return false;
+      }
+    };
+    const added = await Promise.all(changed.map(install));
+    if (!isDeepStrictEqual(this.rules, rules)) await stand.grant(rules);
+    this.rules = rules;
+    // Its garbage collector would learn of them half a minute later.
+    if (added.includes(true)) await stand.restartControllerManager();
+    this.refused = [...refused.keys()];
+    this.schemaChanged = changed.length > refused.size;
+    return { refused: [...refused.values()], left };
+  }
+
+  /**
+   * Applies samples that are new or changed in the files, and deletes those that were removed; `kubectl` may edit them until then.
    * @param signal ends it early
    * @returns a sentence for each sample that the cluster refuses; it is applied again the next time
    */
-  async update(
-    all: readonly Sample[],
-    schemaChanged: boolean,
-    refusedCrds: readonly string[],
-    signal: AbortSignal,
-  ): Promise<string[]> {
-    const stays = ({ type }: Sample): boolean => refusedCrds.includes(definitionName(type));
-    const until = schemaChanged ? this.clock.monotonic() + RETRIED_MILLISECONDS : -Infinity;
-    const before = new Map(this.applied.map((sample) => [objectId(sample.object), sample]));
+  async update(all: readonly Sample[], signal: AbortSignal): Promise<string[]> {
+    const stays = ({ type }: Sample): boolean => this.refused.includes(definitionName(type));
+    const until = this.schemaChanged ? this.clock.monotonic() + RETRIED_MILLISECONDS : -Infinity;
+    const before = new Map(this.samples.map((sample) => [objectId(sample.object), sample]));
     const wanted = new Map(all.map((sample) => [objectId(sample.object), sample]));
-    const refusals = refusedCrds.map(
+    const refusals = this.refused.map(
       (crd) =>
         `The samples of ${crd} stay as they are, since its CRD is refused; "kubectl delete crd ${crd}" removes them, and the next save installs the new one`,
     );
@@ -124,7 +152,7 @@ export class Samples {
         return false;
       }
     };
-    const after = this.applied.filter(stays);
+    const after = this.samples.filter(stays);
     for (const [id, sample] of before)
       if (!stays(sample) && !wanted.has(id) && !(await tried(sample, () => this.remove(sample))))
         after.push(sample);
@@ -133,13 +161,8 @@ export class Samples {
       const isSame = isDeepStrictEqual(before.get(id)?.object, sample.object);
       if (isSame || (await tried(sample, () => this.apply(sample, until, signal)))) after.push(sample);
     }
-    this.applied = after;
+    this.samples = after;
     return refusals;
-  }
-
-  /** Makes samples of a kind count as new when it comes back. @param crd that was removed, as in `notes.example.com` */
-  forget(crd: string): void {
-    this.applied = this.applied.filter(({ type }) => definitionName(type) !== crd);
   }
 
   private async remove({ type, object }: Sample): Promise<void> {
@@ -164,4 +187,17 @@ export class Samples {
       await sleep(this.clock, RETRY_MILLISECONDS, signal);
     }
   }
+}
+
+/** Has kubectl apply the files of a folder. @returns the lines that it prints for what was applied, and for what was not */
+export async function applyFolder({ kubectl }: Stand, folder: string) {
+  const apply = ['apply', '--server-side', '--force-conflicts', '--recursive', '-f', folder];
+  let result = await kubectl(apply);
+  if (result.code !== 0 && result.stdout !== '') {
+    // What comes before its namespace or its CRD is applied once that is there.
+    await kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s']);
+    result = await kubectl(apply);
+  }
+  const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '');
+  return { applied: lines(result.stdout), refused: result.code === 0 ? [] : lines(result.stderr) };
 }

@@ -14,7 +14,7 @@ import { applyDefaults } from '../../validate/defaults.js';
 import { notInstalled } from '../cluster.js';
 import { noSuchResource } from '../targets.js';
 import type { KindTarget } from '../targets.js';
-import { lister, scopeOf } from '../tree/model.js';
+import { lister } from '../tree/model.js';
 import { afterPauses, isDifference, previewKind } from './compare.js';
 import type { CompareProps, Diff, KindPreview } from './compare.js';
 import { fieldChanges, redactedPair } from './fields.js';
@@ -130,7 +130,7 @@ async function* windowsOf(
   const api = new Api(transport);
   const { type } = kind;
   const namespace = type.namespaced ? wanted : undefined;
-  const scope = scopeOf({ type, namespace, selector, name });
+  const scope = { type, namespace, selector, name };
   const isTogether = !('each' in kind.rendering);
   for (let token: string | undefined, isFirst = true; isFirst || token !== undefined; isFirst = false) {
     const asked: Promise<Partial<ListPage>> = isTogether

@@ -15,7 +15,7 @@ import { statusOf } from '../../values/readiness.js';
 import { groupKind, resourceType } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
 import { ApiError, classify } from '../../client/api-error.js';
-import type { Api, Scope } from '../../client/api.js';
+import type { Api } from '../../client/api.js';
 import { sleep } from '../../client/clock.js';
 import type { Clock } from '../../client/clock.js';
 import { podTrouble } from '../../author/pods.js';
@@ -371,7 +371,7 @@ export async function look(scope: TreeScope, list: List, now = new Date()): Prom
   for (const target of scope.targets) {
     const { type } = target.kind;
     const namespace = type.namespaced ? scope.namespace : undefined;
-    const where = scopeOf({ type, namespace, name: target.name, selector: scope.selector });
+    const where = { type, namespace, name: target.name, selector: scope.selector };
     const crs = await list(where).catch(noting(type, failures));
     if (crs) found.push({ target, crs: byName(crs) });
   }
@@ -429,7 +429,7 @@ async function resourceStatus(
   const failures: ListFailure[] = [];
   const listed = async (type: ResourceType, selector?: string, own = namespace) => {
     const where = name === undefined && namespace !== undefined ? scope.namespace : own;
-    const objects = await list(scopeOf({ type, namespace: where, selector })).catch(noting(type, failures));
+    const objects = await list({ type, namespace: where, selector }).catch(noting(type, failures));
     return objects ?? [];
   };
   const [[label, value] = ['', '']] = Object.entries(selectorLabels(kind.type, name ?? ''));
@@ -481,12 +481,6 @@ function asJudged(child: AnyObject, type: ChildType, faults: Set<string>): AnyOb
     if (groupKind(type) !== 'Secret') faults.add(`${what}: ${messageOf(error)}`);
     return child;
   }
-}
-
-export function scopeOf(scope: { readonly [Name in keyof Scope]: Scope[Name] | undefined }): Scope {
-  return Object.fromEntries(
-    Object.entries(scope).filter(([, value]) => value !== undefined),
-  ) as unknown as Scope;
 }
 
 interface ListFailure {

@@ -40,13 +40,13 @@ export function textOf(
     ),
     ...painted(
       'yellow',
-      own.flatMap((note) => hanging(note, width - 2)).map((line) => `  ${line}`),
+      own.flatMap((note) => wrap(note, width - 2, '  ')).map((line) => `  ${line}`),
     ),
   ]);
   const all = [
     ...parts,
     ...(resources.length === 0 && none !== undefined ? [wrap(none, width)] : []),
-    operatorLines(operators).flatMap(([, line]) => hanging(line, width)),
+    operatorLines(operators).flatMap(([, line]) => wrap(line, width, '  ')),
     ...notes.map((note) => painted('yellow', wrap(note, width))),
   ];
   const shown = all.filter((lines) => lines.length > 0);
@@ -171,7 +171,7 @@ function rowsOf(node: Node, branch = '', indent = ''): Row[] {
 
 function eventLines({ at, count, reason, regarding, note }: EventStatus, now: Date, width: number): string[] {
   const text = `${reason}${times(count)}: ${regarding.kind} ${regarding.name}`;
-  const [head = '', ...rest] = hanging(text, width - 8);
+  const [head = '', ...rest] = wrap(text, width - 8, '  ');
   return [
     `${age(at, now).padStart(6)}  ${head}`,
     ...[...rest, ...wrap(note, width - 10).map((line) => `  ${line}`)].map((line) => `        ${line}`),
@@ -199,27 +199,21 @@ function rowLines(row: Row, now: Date, first: number, width: number): string[] {
       ? `${(isShort ? label : below).padEnd(first)} ${middle}${text}`
       : `${below.padEnd(first)} ${' '.repeat(middle.length)}${text}`,
   );
-  const lines = details.flatMap((detail) => hanging(detail, width - below.length - 2));
+  const lines = details.flatMap((detail) => wrap(detail, width - below.length - 2, '  '));
   return [...(isShort ? [] : [label]), ...states, ...lines.map((text) => `${below}  ${text}`)];
 }
 
-/** Breaks a text at spaces; a word that is longer than a line stays whole. */
-function wrap(text: string, width: number): string[] {
+/** Breaks a text at spaces; a word that is longer than a line stays whole. @param indent stands before the lines after the first */
+function wrap(text: string, width: number, indent = ''): string[] {
+  const [first = '', ...words] = text.trim().split(/\s+/);
   const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(/\s+/)) {
-    if (line !== '' && line.length + 1 + word.length > width) {
-      lines.push(line);
-      line = word;
-    } else line = line === '' ? word : `${line} ${word}`;
+  let line = first;
+  for (const word of words) {
+    const isFull = line.length + 1 + word.length > width;
+    if (isFull) lines.push(line);
+    line = isFull ? indent + word : `${line} ${word}`;
   }
   return [...lines, line];
-}
-
-/** Breaks a text at spaces; the lines after the first are indented. */
-function hanging(text: string, width: number): string[] {
-  const [first = '', ...rest] = wrap(text, width);
-  return rest.length === 0 ? [first] : [first, ...wrap(rest.join(' '), width - 2).map((line) => `  ${line}`)];
 }
 
 /** Returns how long ago a time is, as `45s`, `3m`, `2h` or `4d`; empty where it is unknown. */
