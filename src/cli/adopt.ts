@@ -50,20 +50,16 @@ export async function runAdopt(words: readonly string[], options: AdoptOptions):
   const sources = [...words, ...filename];
   const [first] = sources;
   if (first === undefined)
-    throw new CliError(
-      'adopt for which custom resource? Name it, as in "adopt appsvc web", or give files',
-      2,
-    );
+    throw new CliError('adopt for which custom resource? Name it, as in "adopt appsvc web", or give files');
   if (!dryRun && !yes && !process.stdin.isTTY)
     throw new CliError(
       'adopt asks before it hands anything over, and there is no terminal: add --yes, or --dry-run to see what would change',
-      2,
     );
   const kinds = await loadKinds(options);
   const isFile = filename.length > 0 || first === '-' || existsSync(first) || !meansKind(first, kinds);
   const targets = isFile ? [] : targetsOf(words, kinds);
   if (targets.some(({ name }) => name === undefined))
-    throw new CliError(`${words.join(' ')}: name the custom resources, as in "adopt ${first} web"`, 2);
+    throw new CliError(`${words.join(' ')}: name the custom resources, as in "adopt ${first} web"`);
   const contextOf = await contextBy(options);
   await withCluster(options, async (cluster, { transport, api, namespace }) => {
     const props = { transport, contextFor: contextOf(cluster), warn };
@@ -81,7 +77,7 @@ export async function runAdopt(words: readonly string[], options: AdoptOptions):
     await print(textOf({ objects: all.map(({ preview }) => preview), explanations: [] }, paint));
     if (dryRun) return;
     if (!yes && !(await confirmed(`Hand over ${counted(all.length, 'object')}?`)))
-      throw new CliError('Nothing was handed over', 2);
+      throw new CliError('Nothing was handed over');
     for (const { type, uid, offer, preview } of all) {
       const { namespace: inside, name } = preview.ref;
       const metadata = { uid, annotations: { [ADOPT_BY_ANNOTATION]: offer } };

@@ -153,7 +153,7 @@ export function asCliError(error: unknown): unknown {
   if (error instanceof CliError) return new CliError(error.lines.map(forPerson), error.exitCode);
   if (!(error instanceof OperatorError)) return error;
   const lines = error.message.split('\n');
-  if (error.reason === 'InvalidInput') return new CliError(lines, 2);
+  if (error.reason === 'InvalidInput') return new CliError(lines);
   const line = (lines[0] ?? '').replace(`; ${GRANT}`, '');
   // Where a credential plugin or its file is at fault, that is said with its own remedy.
   const hasOwn = error.reason === 'Unauthorized' && line.includes('; ');

@@ -68,7 +68,7 @@ export async function loadKinds({ config, kinds: names, builtIn }: LoadKindsOpti
 }
 
 function unusable(file: string, why: string): CliError {
-  return new CliError(`${file}: ${why}`, 2);
+  return new CliError(`${file}: ${why}`);
 }
 
 async function loadConfig(file: string): Promise<Config> {
@@ -156,6 +156,5 @@ function choose(kinds: readonly Kind[], names: readonly string[]): Kind[] {
   const meant = near === undefined ? '' : `; did you mean ${near}?`;
   throw new CliError(
     `--kinds: there is no kind ${unknown || '""'}; the kinds are ${known.join(', ')}${meant}`,
-    2,
   );
 }

@@ -29,13 +29,13 @@ export async function runDiff(words: readonly string[], options: DiffOptions): P
   const isFile = first !== undefined && (files.length > 0 || first === '-' || existsSync(first));
   const isMany = all === true || allNamespaces === true || selector !== undefined;
   if (isFile && isMany)
-    throw new CliError(`${first}: a file excludes --all, --all-namespaces and --selector; leave out one`, 2);
+    throw new CliError(`${first}: a file excludes --all, --all-namespaces and --selector; leave out one`);
   const targets =
     isMany || (first !== undefined && !isFile && meansKind(first, kinds))
       ? targetsOf(words, kinds, selector)
       : undefined;
   if (!targets && first === undefined)
-    throw new CliError('diff of what? Give files, KIND NAME..., or --all for all that is live', 2);
+    throw new CliError('diff of what? Give files, KIND NAME..., or --all for all that is live');
   const contextOf = await contextBy(options);
   await withCluster(options, async (cluster, { transport, namespace }) => {
     const common = { transport, contextFor: contextOf(cluster), warn };

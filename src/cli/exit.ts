@@ -10,10 +10,10 @@ export const BUG = 70;
 export class CliError extends Error {
   readonly lines: readonly string[];
 
-  /** @param exitCode 1: there are differences; 2: bad input or usage; 3: the cluster is unreachable or refused */
+  /** @param exitCode 2: bad input or usage; 3: the cluster is unreachable or refused */
   constructor(
     lines: string | readonly string[],
-    readonly exitCode: 1 | 2 | 3,
+    readonly exitCode: 2 | 3 = 2,
   ) {
     const all = [lines].flat();
     super(all.join('\n'));

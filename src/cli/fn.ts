@@ -26,10 +26,10 @@ export async function runFn(flags: SharedOptions): Promise<void> {
     const results = lines.map((message) => ({ message, severity: 'error' as const }));
     const unchanged = list.items.map(({ node }) => node);
     await print(list.write(unchanged, results));
-    throw new CliError(lines, 2);
+    throw new CliError(lines);
   });
   await print(rendered.text);
-  if (rendered.problems.length > 0) throw new CliError(rendered.problems.map(remarkLine), 2);
+  if (rendered.problems.length > 0) throw new CliError(rendered.problems.map(remarkLine));
   rendered.notes.forEach(printError);
 }
 
@@ -103,5 +103,5 @@ function readOptions(
 }
 
 function refusal(message: string): CliError {
-  return new CliError(`functionConfig: ${message}`, 2);
+  return new CliError(`functionConfig: ${message}`);
 }

@@ -112,7 +112,7 @@ function refuseContradictions(options: InstallOptions, hasNamespace: boolean): v
     [isChart && !folder, 'A chart is a folder: name it with --output-dir DIR'],
     [output === 'json' && folder, 'A folder gets YAML or a chart: leave out -o json'],
   ];
-  for (const [isWrong, message] of wrong) if (isWrong) throw new CliError(message, 2);
+  for (const [isWrong, message] of wrong) if (isWrong) throw new CliError(message);
 }
 
 /** Prints the manifests, or writes them or the chart into a folder. */
@@ -172,7 +172,6 @@ export async function runUninstall(options: UninstallOptions): Promise<void> {
   if (!dryRun && !yes && !process.stdin.isTTY)
     throw new CliError(
       'uninstall asks before it removes anything, and there is no terminal: add --yes, or --dry-run to see what would go',
-      2,
     );
   const named = await loadKinds(options);
   const names = new Set(named.map(({ crd }) => crd.metadata.name));
@@ -185,7 +184,7 @@ export async function runUninstall(options: UninstallOptions): Promise<void> {
       const going = await uninstall({ ...props, dryRun: true }, cluster, printLine);
       if (dryRun || going.size === 0) return;
       const counts = [...going].map(([kind, count]) => `${count} ${kind}`).join(', ');
-      if (!(await confirmed(`Remove ${counts}?`))) throw new CliError('Nothing was removed', 2);
+      if (!(await confirmed(`Remove ${counts}?`))) throw new CliError('Nothing was removed');
     }
     await uninstall({ ...props, dryRun: false }, cluster, printLine);
   });

@@ -35,7 +35,7 @@ export async function readPolicy(file: string): Promise<string> {
   return readFile(file, 'utf8').catch((error: unknown) => {
     const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
     const why = missing ? 'there is no such file' : `can't be read: ${messageOf(error)}`;
-    throw new CliError(`${file}: ${why}; check the path given to --policy`, 2);
+    throw new CliError(`${file}: ${why}; check the path given to --policy`);
   });
 }
 

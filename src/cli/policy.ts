@@ -24,10 +24,7 @@ export function parsePolicy(file: string, text: string, kinds: readonly Kind[]):
     .sort((a, b) => a.line - b.line);
   // A ConfigMap's text counts its own lines.
   if (problems.length > 0)
-    throw new CliError(
-      problems.map(({ line, text }) => `${document.file}: line ${line}: ${text}`),
-      2,
-    );
+    throw new CliError(problems.map(({ line, text }) => `${document.file}: line ${line}: ${text}`));
   return document.value as Policy;
 }
 
@@ -38,14 +35,14 @@ function onlyDocument(name: string, text: string): Document {
   if (second)
     problems.push(`${name}: line ${second.lineOf([])}: a second document begins; put all kinds into one`);
   if (problems.length === 0) problems.push(`${name}: holds nothing; ${EXAMPLE}, or {} for no rules`);
-  throw new CliError(problems, 2);
+  throw new CliError(problems);
 }
 
 /** Returns the document that a ConfigMap holds; any other as it is. */
 function unwrapped(document: Document): Document {
   const { apiVersion, kind, data } = (document.value ?? {}) as Readonly<Record<string, unknown>>;
   if (apiVersion === undefined && kind === undefined) return document;
-  const refused = (why: string): CliError => new CliError(`${document.file}: ${why}`, 2);
+  const refused = (why: string): CliError => new CliError(`${document.file}: ${why}`);
   if (apiVersion !== 'v1' || kind !== 'ConfigMap')
     throw refused(
       `holds ${showValue(kind)} of ${showValue(apiVersion)}; give a policy, or a ConfigMap with one`,

@@ -154,7 +154,7 @@ function checkSelectable(
     if (value === undefined || refused.length === 0) continue;
     const others = kinds.map(({ name }) => name).filter((name) => !refused.includes(name));
     const remedy = others.length > 0 ? `name the others with --kinds ${others.join()}` : 'leave it out';
-    throw new CliError(`${option}: custom resources of ${refused.join(' and ')} ${why}; ${remedy}`, 2);
+    throw new CliError(`${option}: custom resources of ${refused.join(' and ')} ${why}; ${remedy}`);
   }
 }
 
@@ -206,7 +206,7 @@ const NO_POLICY: Policy = {};
 function metricsSecurity(options: RunOptions, { transport, log }: Served): ServeOptions {
   const { metricsSecure, metricsCertPath: folder, metricsCertName: cert, metricsCertKey: key } = options;
   if (!metricsSecure && folder !== undefined)
-    throw new CliError('--metrics-cert-path needs --metrics-secure: add it', 2);
+    throw new CliError('--metrics-cert-path needs --metrics-secure: add it');
   if (!metricsSecure) return {};
   // Not through the gate, at which a standby may not write, and an outage holds requests back.
   const review = new ScrapeReview({ api: new Api(transport), clock: systemClock, log });

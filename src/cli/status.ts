@@ -25,7 +25,7 @@ export async function runStatus(words: readonly string[], options: StatusOptions
   const { output, selector, allNamespaces, watch = false } = options;
   const targets = targetsOf(words, kinds, selector);
   if (watch && (output === 'yaml' || output === 'name'))
-    throw new CliError(`--watch prints text or JSON: write -o json instead of -o ${output}`, 2);
+    throw new CliError(`--watch prints text or JSON: write -o json instead of -o ${output}`);
   const { stdout } = process;
   const isWide = output === 'wide';
   const size = () => ({ columns: isWide ? Infinity : Math.max(stdout.columns, 40), rows: stdout.rows });

@@ -27,10 +27,9 @@ export function targetsOf(words: readonly string[], kinds: readonly Kind[], sele
   if (wrong >= 0 || pairs.some(([, name = '']) => name.includes('/')))
     throw new CliError(
       `${words.join(' ')}: write KIND NAME..., as in ${example} web, or KIND/NAME..., as in ${example}/web`,
-      2,
     );
   if (selector !== undefined && pairs.length > 0)
-    throw new CliError(`${words.join(' ')}: a name and --selector exclude each other; leave out one`, 2);
+    throw new CliError(`${words.join(' ')}: a name and --selector exclude each other; leave out one`);
   if (pairs.length === 0) return [{ kind: kindOf(first, first, kinds) }];
   const named = pairs.map(([kind = '', name = '']) => ({
     kind: kindOf(kind, isPair ? `${kind}/${name}` : kind, kinds),
@@ -46,12 +45,12 @@ function kindOf(named: string, text: string, kinds: readonly Kind[]): Kind {
   if (kind && found.length === 1) return kind;
   if (kind) {
     const full = found.map((one) => text.replace(named, kindName(one))).join(' or ');
-    throw new CliError(`${text}: several kinds are called ${named}; write ${full}`, 2);
+    throw new CliError(`${text}: several kinds are called ${named}; write ${full}`);
   }
   const near = nearKind(named, kinds);
   const remedy =
     near === undefined ? `the kinds are ${kinds.map(kindName).join(', ')}` : `did you mean ${near}?`;
-  throw new CliError(`${text}: there is no kind ${named}; ${remedy}`, 2);
+  throw new CliError(`${text}: there is no kind ${named}; ${remedy}`);
 }
 
 /** Returns the name of a kind that a misspelt one most likely meant. */
@@ -93,6 +92,5 @@ export async function noSuchResource(
   return new CliError(
     `There is no ${type.kind} ${objectKey(where, name)}` +
       (near === undefined ? `; there are ${known}` : `; did you mean ${near}?`),
-    2,
   );
 }

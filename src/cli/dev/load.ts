@@ -30,11 +30,10 @@ export interface ProjectOptions extends Pick<SharedOptions, 'config' | 'kinds'> 
 export function projectOptions(samples: readonly string[], { config, kinds }: SharedOptions): ProjectOptions {
   const file = config ?? (existsSync(CONFIG_FILE) ? CONFIG_FILE : undefined);
   if (config !== undefined && !existsSync(config))
-    throw new CliError(`${config}: there is no such file; check the path given to --config`, 2);
+    throw new CliError(`${config}: there is no such file; check the path given to --config`);
   if (file === undefined && !kinds)
     throw new CliError(
       `There is no ${CONFIG_FILE} here; go to its folder, name another with --config, or kinds with --kinds`,
-      2,
     );
   return { samples, ...(file !== undefined && { config: file }), ...(kinds && { kinds }) };
 }
@@ -115,7 +114,7 @@ export async function loadProject(
 
 /** `reconstruct dev-load`: loads a project in this process, for `loadProject` in the parent process. */
 export async function runDevLoad(samples: readonly string[], options: SharedOptions): Promise<void> {
-  if (!process.send) throw new CliError('This command is for "reconstruct dev" alone; run that', 2);
+  if (!process.send) throw new CliError('This command is for "reconstruct dev" alone; run that');
   const loaded = await readProject(projectOptions(samples, options)).then(
     (project): Loaded => ({ project, problems: [] }),
     (error: unknown): Loaded => {
@@ -134,7 +133,7 @@ async function readProject({ samples, config, kinds: named }: ProjectOptions): P
   // A configuration is about its own kinds.
   const kinds = await loadKinds({ config, kinds: named, ...(!named && { builtIn: [] }) });
   if (kinds.length === 0)
-    throw new CliError('It has no kinds: list one that defineKind has made, or name some with --kinds', 2);
+    throw new CliError('It has no kinds: list one that defineKind has made, or name some with --kinds');
   const sources = sampleSources(samples, dirname(config ?? 'any'));
   return {
     kinds: kinds.map((kind) => {

@@ -68,7 +68,6 @@ export async function loadStand(): Promise<StandModule> {
   } catch (error) {
     throw new CliError(
       `The sandbox can't be loaded: ${messageOf(error)}; it comes with the whole package only, so run this in a project that has it installed, as those of reconstruct init have`,
-      2,
     );
   }
 }

@@ -7,7 +7,7 @@ import { CliError } from '../exit.js';
 
 /** @throws CliError with exit code 2 where a value can't be used */
 export function refuseUnless(isUsable: boolean, option: string, why: string): void {
-  if (!isUsable) throw new CliError(`${option}: ${why}`, 2);
+  if (!isUsable) throw new CliError(`${option}: ${why}`);
 }
 
 export const DEFAULT_GROUP = 'example.com';
@@ -123,7 +123,6 @@ function childNamed(name: string): string {
     `--children: there is no ${name} in the template${meant === undefined ? '' : `; did you mean ${meant}?`}; it has ` +
       `${CHILDREN.join(', ')}. Add other kinds by hand, to the construct and to children in kind.ts; kinds of the whole ` +
       'cluster, Roles and Secrets are better created by an admin, since they take rights that users of the kind lack',
-    2,
   );
 }
 
@@ -170,7 +169,6 @@ function recordedSource(folder: string): Source {
   throw new CliError(
     `npm hasn't recorded where ${folder} was installed from, so a project can't depend on it: pack it with "npm run package" ` +
       'there, and give the file with --package FILE.tgz',
-    2,
   );
 }
 

@@ -93,7 +93,7 @@ async function write(
       writeFileSync(join(folder, path), content);
     }
   } catch (error) {
-    throw new CliError(`${folder}: can't be written: ${messageOf(error)}`, 2);
+    throw new CliError(`${folder}: can't be written: ${messageOf(error)}`);
   }
   const title = `${kind} of ${group}/v1, which creates ${children.join(', ')}:`;
   await print(`${[title, ...paths.map((path) => `  ${path}`), ...next].join('\n')}\n`);
@@ -245,14 +245,14 @@ const HARMLESS = ['node_modules', MANIFEST, 'package-lock.json', '.git'];
 function requireFree(folder: string): Manifest | undefined {
   if (!existsSync(folder)) return undefined;
   if (!statSync(folder).isDirectory())
-    throw new CliError(`${folder} already exists, and is no folder; give another name`, 2);
+    throw new CliError(`${folder} already exists, and is no folder; give another name`);
   const others = readdirSync(folder).filter((name) => !HARMLESS.includes(name));
   const file = join(folder, MANIFEST);
   let manifest: Manifest | undefined;
   try {
     if (existsSync(file)) manifest = JSON.parse(readFileSync(file, 'utf8')) as Manifest;
   } catch (error) {
-    throw new CliError(`${file}: ${messageOf(error)}; correct or remove it`, 2);
+    throw new CliError(`${file}: ${messageOf(error)}; correct or remove it`);
   }
   const { scripts = {}, main = 'index.js' } = manifest ?? {};
   const isOwn = (script: unknown): boolean => !String(script).includes('no test specified');
@@ -261,6 +261,5 @@ function requireFree(folder: string): Manifest | undefined {
   if (others.length === 0) return manifest;
   throw new CliError(
     `${folder}: in the way, and nothing is overwritten: ${others.join(', ')}; move them, or give another name`,
-    2,
   );
 }
