@@ -18,7 +18,7 @@ import type { SharedOptions } from './options.js';
 import { loadKinds } from './config.js';
 import { contextBy, previewKind } from './diff/compare.js';
 import { readGiven } from './given.js';
-import type { CompareProps } from './diff/compare.js';
+import type { PreviewMeans } from './diff/compare.js';
 import { textOf } from './diff/text.js';
 import { CliError } from './exit.js';
 import { confirmed, counted, paint, plain, print, printError, warn } from './output.js';
@@ -31,8 +31,6 @@ interface AdoptOptions extends SharedOptions {
   readonly dryRun?: boolean;
   readonly yes?: boolean;
 }
-
-type PreviewOptions = Pick<CompareProps, 'transport' | 'contextFor' | 'warn'>;
 
 type Resource = GivenResource & { readonly input: { readonly kind: Kind } };
 
@@ -103,7 +101,7 @@ async function liveResource(target: KindTarget, asked: string, api: Api): Promis
  */
 async function adoptionsOf(
   { input: { kind }, before, after }: Resource,
-  props: PreviewOptions,
+  props: PreviewMeans,
   refused: string[],
 ): Promise<readonly Adoption[]> {
   const each = 'each' in kind.rendering ? kind.rendering.each : undefined;

@@ -15,7 +15,7 @@ import { carryOutOnce } from '../engine/plan/once.js';
 import type { ObjectPreview } from '../engine/preview/preview.js';
 import type { Transport } from '../client/transport.js';
 import type { InstalledOperator } from '../install/installed.js';
-import type { CustomResourceInput } from '../validate/custom-resource.js';
+import type { CustomResourceInput, ReadOptions } from '../validate/custom-resource.js';
 import { placeOf } from '../validate/document.js';
 import { InputError } from '../validate/problem.js';
 import { offlineInputs } from '../render/references.js';
@@ -24,7 +24,6 @@ import { forPerson, withCluster } from './cluster.js';
 import type { SharedOptions } from './options.js';
 import { loadKinds } from './config.js';
 import { afterPauses, previewGiven, resourcePreview } from './diff/compare.js';
-import type { CompareProps } from './diff/compare.js';
 import { onceReady } from './diff/text.js';
 import { CliError, untilInterrupted } from './exit.js';
 import { putOver, readGiven } from './given.js';
@@ -81,7 +80,9 @@ const FIRST_PAUSE_MILLISECONDS = 250;
 const MAX_PAUSE_MILLISECONDS = 2_000;
 const PATIENCE_MILLISECONDS = 10_000;
 
-interface ApplyProps extends Omit<CompareProps, 'contextFor'> {
+interface ApplyProps extends ReadOptions {
+  readonly transport: Transport;
+  readonly warn: (line: string) => void;
   readonly render: Render;
   /** Returns the operator that is responsible for a custom resource, as far as can be seen. */
   readonly operatorOf: (given: Given) => Promise<InstalledOperator | undefined>;

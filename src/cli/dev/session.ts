@@ -6,16 +6,12 @@ import { watch } from 'chokidar';
 import type { FSWatcher } from 'chokidar';
 import createLogUpdate from 'log-update';
 import { messageOf } from '../../contract/error.js';
-import { Api } from '../../client/api.js';
+import type { Api } from '../../client/api.js';
 import { aborted, sleep, systemClock } from '../../client/clock.js';
-import { UndiciTransport } from '../../client/transport.js';
-import { ClusterClient, whileThrottled } from '../../client/cluster.js';
-import { THROTTLED } from '../../client/retry.js';
-import { clusterAccess } from '../cluster.js';
+import { withCluster } from '../cluster.js';
 import type { SharedOptions } from '../options.js';
 import { CliError, untilInterrupted } from '../exit.js';
 import { paint } from '../output.js';
-import { packageVersion } from '../package.js';
 import { followKinds } from './follower.js';
 import { loadProject, projectOptions, startController } from './load.js';
 import type { Project, ProjectOptions } from './load.js';
@@ -42,13 +38,15 @@ export async function runDev(samples: readonly string[], flags: DevOptions): Pro
   view.report('The sandbox starts');
   await withControlPlane(startStand, view.report, async (stand, signal) => {
     const guard = await startGuard();
-    const session = new Session(options, view, guard, stand, signal);
     signal.addEventListener('abort', view.close);
     try {
-      await session.run();
+      await withCluster({ kubeconfig: stand.adminKubeconfig }, async (cluster, { api }) => {
+        const deployed = new DeployedProject(stand, cluster, systemClock);
+        const session = new Session(options, view, guard, stand, deployed, api, signal);
+        await session.run().finally(() => session.close());
+      });
     } finally {
       view.close();
-      await session.close();
       await guard.release();
     }
   });
@@ -149,21 +147,17 @@ class Session {
   private sources: readonly string[] = [];
   private kinds: Project['kinds'] = [];
   private following: Promise<void> | undefined;
-  private readonly transport: UndiciTransport;
-  private readonly deployed: DeployedProject;
 
   constructor(
     private readonly options: ProjectOptions,
     private readonly view: View,
     private readonly guard: Guard,
     private readonly stand: Stand,
+    private readonly deployed: DeployedProject,
+    private readonly api: Api,
     private readonly signal: AbortSignal,
   ) {
     this.root = dirname(resolve(options.config ?? 'any'));
-    const access = clusterAccess({ kubeconfig: stand.adminKubeconfig });
-    this.transport = new UndiciTransport(access, `reconstruct-dev/${packageVersion()}`);
-    const cluster = new ClusterClient(whileThrottled(this.transport, THROTTLED.command));
-    this.deployed = new DeployedProject(stand, cluster, systemClock);
   }
 
   async run(): Promise<void> {
@@ -196,7 +190,6 @@ class Session {
   async close(): Promise<void> {
     await this.watcher?.close();
     await this.stopController?.(0);
-    await this.transport.close();
   }
 
   private isOver(): boolean {
@@ -277,9 +270,9 @@ class Session {
   }
 
   private follow(): Promise<void> {
-    const { view, signal } = this;
+    const { api, view, signal } = this;
     return followKinds({
-      ...{ api: new Api(this.transport), clock: systemClock, signal, kinds: () => this.kinds },
+      ...{ api, clock: systemClock, signal, kinds: () => this.kinds },
       onDocument: (document, changes) => {
         for (const change of changes) view.report(change);
         view.show({ document });

@@ -8,6 +8,7 @@ import { preview } from '../../engine/preview/preview.js';
 import type { GivenResource, ObjectPreview, Preview, PreviewProps } from '../../engine/preview/preview.js';
 import type { Transport } from '../../client/transport.js';
 import { render } from '../../render/renderer.js';
+import type { ReadOptions } from '../../validate/custom-resource.js';
 import { placeOf } from '../../validate/document.js';
 import { InputError } from '../../validate/problem.js';
 import { readGiven } from '../given.js';
@@ -24,13 +25,9 @@ export interface Diff {
   readonly explanations: readonly Explanation[];
 }
 
-export interface CompareProps {
-  readonly sources: readonly string[];
-  readonly recursive: boolean;
-  readonly kinds: readonly Kind[];
+/** What a preview is made by. */
+export interface PreviewMeans {
   readonly transport: Transport;
-  /** Namespace of custom resources that name none. */
-  readonly namespace: string;
   readonly contextFor: ContextFor;
   readonly warn: (line: string) => void;
 }
@@ -53,7 +50,7 @@ export async function contextBy(
  * Finds out by dry runs what custom resources would change in a cluster.
  * @throws InputError with their mistakes; ApiError where the cluster refuses
  */
-export async function compare(props: CompareProps): Promise<Diff> {
+export async function compare(props: PreviewMeans & ReadOptions): Promise<Diff> {
   const resources = await readGiven(props);
   const { given, pauses } = afterPauses(resources, ({ input }) => input.kind);
   const { objects, explanations } = await previewGiven(given, props);
@@ -81,14 +78,12 @@ export function afterPauses<T extends GivenResource>(resources: readonly T[], ki
  */
 export async function previewGiven(
   given: readonly Given[],
-  props: CompareProps,
+  props: PreviewMeans,
   blocking = false,
 ): Promise<Diff> {
   const previews: Diff[] = [];
-  for (const kind of new Set(given.map(({ input }) => input.kind))) {
-    const ofKind = given.filter(({ input }) => input.kind === kind);
+  for (const [kind, ofKind] of Map.groupBy(given, ({ input }) => input.kind))
     previews.push(await previewKind(kind, ofKind, props, { blocking }));
-  }
   const objects = previews.flatMap((each) => each.objects);
   // A custom resource of which nothing can be made, as where a policy forbids it.
   const problems = given.flatMap(({ input, after }) =>
@@ -111,7 +106,7 @@ export interface KindPreview extends Diff {
 export async function previewKind(
   kind: Kind,
   resources: readonly GivenResource[],
-  { transport, contextFor, warn }: Pick<CompareProps, 'transport' | 'contextFor' | 'warn'>,
+  { transport, contextFor, warn }: PreviewMeans,
   options: Pick<PreviewProps, 'blocking' | 'ownedSelector'>,
 ): Promise<KindPreview> {
   const all = new Set(resources.flatMap(({ after }) => after.metadata.namespace ?? []));

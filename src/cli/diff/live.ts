@@ -16,10 +16,10 @@ import { noSuchResource } from '../targets.js';
 import type { KindTarget } from '../targets.js';
 import { lister } from '../tree/model.js';
 import { afterPauses, isDifference, previewKind } from './compare.js';
-import type { CompareProps, Diff, KindPreview } from './compare.js';
+import type { Diff, KindPreview, PreviewMeans } from './compare.js';
 import { fieldChanges, redactedPair } from './fields.js';
 
-export interface LiveProps extends Pick<CompareProps, 'transport' | 'contextFor' | 'warn'> {
+export interface LiveProps extends PreviewMeans {
   readonly targets: readonly KindTarget[];
   /** @default - all */
   readonly namespace?: string | undefined;
