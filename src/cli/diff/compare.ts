@@ -25,7 +25,7 @@ export interface Diff {
   readonly explanations: readonly Explanation[];
 }
 
-/** What a preview is made by. */
+/** Connection and context of a preview. */
 export interface PreviewMeans {
   readonly transport: Transport;
   readonly contextFor: ContextFor;
