@@ -219,7 +219,7 @@ describe('What was refused is sent again', () => {
       clock.stopFor(1);
       store.replace([], '1');
       store.setUnserved(undefined, undefined);
-      runner.kindServed(SERVICE);
+      runner.wakes.kindServed(SERVICE);
       return undefined;
     };
     await deliver(widget('web'));

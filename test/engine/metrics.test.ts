@@ -39,9 +39,10 @@ it('logs what has changed at info, what was corrected at warn, and the rest at d
     'skipped',
     'failed',
   ];
-  changes.record([...actions.map((action) => ({ ref, action })), corrected('kubectl-edit')], {
-    at: () => recordingLogger(lines),
-  });
+  changes.record(
+    [...actions.map((action) => ({ ref, action })), corrected('kubectl-edit')],
+    recordingLogger(lines),
+  );
   expect(lines.map(({ level }) => level)).toEqual([
     ...['info', 'info', 'info', 'info', 'debug', 'debug', 'debug'],
     'warn',
@@ -56,7 +57,7 @@ it('logs what has changed at info, what was corrected at warn, and the rest at d
 it('logs and counts drift that is left once', async () => {
   const { changes, metrics, lines } = newChanges();
   const drifted: Change = { ...corrected('kubectl-edit'), action: 'drifted' };
-  changes.record([drifted, { ...drifted, isKnown: true }], { at: () => recordingLogger(lines) });
+  changes.record([drifted, { ...drifted, isKnown: true }], recordingLogger(lines));
   expect(lines.map(({ level, message }) => `${level} ${message}`)).toEqual([
     'warn Service shop/web drifted',
     'debug Service shop/web unchanged',
@@ -71,9 +72,7 @@ it('logs and counts drift that is left once', async () => {
 
 it('counts corrections by manager, and those whose author no one saw', async () => {
   const { changes, metrics } = newChanges();
-  changes.record([corrected('kubectl-edit', 'helm'), corrected('helm'), corrected()], {
-    at: () => recordingLogger([]),
-  });
+  changes.record([corrected('kubectl-edit', 'helm'), corrected('helm'), corrected()], recordingLogger([]));
   expect(await driftByManager(metrics)).toEqual({ 'kubectl-edit': 1, helm: 2, unknown: 1 });
 });
 

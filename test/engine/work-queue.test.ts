@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { Lane } from '../../src/engine/loop/work-queue.js';
-import { QueueMetrics, Queue } from '../../src/engine/loop/work-queue.js';
+import { Queue } from '../../src/engine/loop/work-queue.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { settled, VirtualClock } from './support/virtual-clock.js';
 
 function newQueue(random = () => 0): { queue: Queue; clock: VirtualClock } {
   const clock = new VirtualClock();
-  return { queue: new Queue({ clock, random }), clock };
+  const metrics = new Metrics();
+  return { queue: new Queue({ clock, random, metrics, controller: 'widget' }), clock };
 }
 
 /** What a worker would get at once. */
@@ -142,9 +143,7 @@ describe('Queue, measured', () => {
   it('tells since when the oldest key waits, in whichever lane, held back or not', async () => {
     const clock = new VirtualClock();
     const metrics = new Metrics();
-    const measured = new QueueMetrics(metrics, 'widget');
-    const queue = new Queue({ clock, random: () => 0, observer: measured });
-    measured.readOnScrape(queue, clock);
+    const queue = new Queue({ clock, random: () => 0, metrics, controller: 'widget' });
     const told = async (): Promise<string | undefined> =>
       /reconstruct_queue_oldest_seconds\{.*\} (\S+)/.exec(await metrics.scrape())?.[1];
     expect(await told()).toBe('0');

@@ -100,7 +100,7 @@ export class Manager {
     this.gate = new Gate({
       ...{ wire: props.transport, clock, random, log, metrics },
       // Asked once there is something to send. Without an election, nothing is ever held back.
-      fence: { admits: (): boolean => !Observes && (this.elector?.admits() ?? true) },
+      ...((Observes || election) && { fence: { admits: () => !Observes && !!this.elector?.admits() } }),
     });
     const common: Common = { api: new Api(this.gate, time), clock, random, log, metrics };
     const stores = new Stores({ perNamespace: namespaces.length > 0, freeze: props.freeze ?? false, log });
@@ -118,7 +118,7 @@ export class Manager {
       const ofController = log.child({ controller: name, kind });
       const shared = { clock, metrics, memory, drift, log: ofController };
       return new Runner({
-        ...{ controller, stores, clock, random, log, metrics, time, workers: props.workers ?? 16 },
+        ...{ controller, stores, random, time, workers: props.workers ?? 16 },
         hand: { ...shared, api: common.api, events: recorder, isDry: false },
         ...(Observes && { observer: new Observes({ ...shared, transport: this.gate, controller: name }) }),
         reflector: (scope, store) =>
@@ -129,7 +129,7 @@ export class Manager {
       });
     });
     this.gate.onChange((isUnreachable) => {
-      for (const runner of runners) runner.serverUnreachable(isUnreachable);
+      for (const runner of runners) runner.wakes.serverUnreachable(isUnreachable);
     });
     this.watches = watchesOf(following, stores, namespaces, runners, watchMetrics, onWentBack);
     this.running = controllers.map((controller, index) => {
@@ -155,12 +155,6 @@ export class Manager {
         },
       });
     else leadership.gained(-Infinity);
-    for (const { store, watch } of stores.all()) {
-      if (watch.readOnly) continue;
-      store.onChange((before, after) => {
-        if (before && !after) memory.gone(before);
-      });
-    }
     measureStores({ stores, controllers, metrics });
   }
 
@@ -201,7 +195,7 @@ export class Manager {
    * watch announces it. Several controllers may have the name; none need have it.
    */
   requeueAll(name: string): void {
-    for (const { runner, controller } of this.running) if (controller.name === name) runner.requeueAll();
+    for (const { runner, controller } of this.running) if (controller.name === name) runner.wakes.all();
   }
 
   /** Works until the signal aborts and everything in flight is finished. Never rejects. */
@@ -299,10 +293,10 @@ function watchesOf(
         metrics: watchMetrics.named(watchLabel(scope, namespaces)),
         onDoubt: (isDoubtful) => {
           const reason = `doubt ${String(index)} ${scope.namespace ?? ''}`;
-          for (const runner of runners) runner.setUncertain(scope.type, reason, isDoubtful);
+          for (const runner of runners) runner.wakes.setUncertain(scope.type, reason, isDoubtful);
         },
         onListed: () => {
-          for (const runner of runners) runner.kindServed(scope.type);
+          for (const runner of runners) runner.wakes.kindServed(scope.type);
         },
       }),
     })),

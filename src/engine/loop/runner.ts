@@ -3,14 +3,12 @@ import { setImmediate } from 'node:timers/promises';
 import type { Change, ChangeSet } from '../../contract/change.js';
 import type { Controller, Metric, TypeRef } from '../../contract/controller.js';
 import { OperatorError } from '../../contract/error.js';
-import { describeRef, objectId, splitKey } from '../../contract/object.js';
-import type { AnyObject } from '../../contract/object.js';
+import { describeRef, splitKey } from '../../contract/object.js';
 import { reading } from '../../values/origin.js';
 import type { Conclusion, Plan } from '../../contract/plan.js';
-import { groupKind } from '../../contract/resource.js';
 import { declareMetric } from '../../telemetry/metrics.js';
 import type { Metrics, RecordSample } from '../../telemetry/metrics.js';
-import type { Logger, LogLevel } from '../../telemetry/logger.js';
+import type { Logger } from '../../telemetry/logger.js';
 import { StoreReader } from '../watch/cache.js';
 import type { Stores } from '../watch/cache.js';
 import type { Hand } from '../plan/hand.js';
@@ -18,12 +16,11 @@ import { handlersOf, interpret } from '../plan/interpret.js';
 import type { Handlers, PlanOutcome } from '../plan/interpret.js';
 import type { Observer } from '../preview/observe.js';
 import { ServerTime } from '../../client/clock.js';
-import type { Clock, Timer } from '../../client/clock.js';
 import { Lookups } from '../watch/lookups.js';
 import type { LookupsProps } from '../watch/lookups.js';
-import { INTERRUPTED_REASON, Requeue, TIMEOUT_REASON } from './requeue.js';
-import { Blockers, Burst, Triggers } from './triggers.js';
-import { Queue, QueueMetrics } from './work-queue.js';
+import { TIMEOUT_REASON, Wakes } from './wakes.js';
+import type { MadePlan } from './wakes.js';
+import { Queue } from './work-queue.js';
 import { REQUEUE } from '../../client/retry.js';
 
 export interface RunnerProps {
@@ -33,19 +30,25 @@ export interface RunnerProps {
   readonly hand: Omit<Hand, 'reader' | 'signal' | 'stopping'>;
   /** Reports what plans would do, for a dry hand. @default - none: plans are carried out */
   readonly observer?: Observer;
-  readonly clock: Clock;
   readonly random: () => number;
-  readonly log: Logger;
-  readonly metrics: Metrics;
   /** The server's clock. @default - never known */
   readonly time?: ServerTime;
   /** Makes what follows a query of its plans. */
   readonly reflector: LookupsProps['reflector'];
   /** Keys in work at once. */
   readonly workers: number;
-  /** Ends when the event loop has looked after everything else. @default setImmediate */
-  readonly nextTurn?: () => Promise<void>;
 }
+
+/** The reason of a reconcile that was ended because this process may no longer write. */
+const INTERRUPTED_REASON = 'Interrupted';
+
+/** Time from which planning is logged as slow: it takes a few milliseconds, and a construct that takes longer usually reads files, or loops. */
+const SLOW_PLAN_MILLISECONDS = 1_000;
+
+/** Time of a turn: the pauses cost nothing, and no answer, probe or timer waits for it noticeably. */
+const TURN_MILLISECONDS = 10;
+/** Maximum number of keys in a turn, for a clock that stands still. */
+const TURN_KEYS = 100;
 
 /**
  * Runs one controller: from a change in a store to the key, through the queue, to the plan carried out.
@@ -59,43 +62,37 @@ export interface RunnerProps {
  */
 export class Runner {
   readonly queue: Queue;
-  private readonly reader: StoreReader;
-  private readonly log: Logger;
-  private readonly blockers = new Blockers();
-  private readonly burst: Burst;
-  private readonly inFlight: InFlight;
-  private readonly nextTurn: () => Promise<void>;
-  private readonly yielder: Yielder;
-  private readonly changes: ChangeMetrics;
-  private readonly requeue: Requeue;
-  private readonly kindMetrics: KindMetrics;
-  private readonly triggers: Triggers;
-  private readonly handlers: Handlers;
-  private readonly stopping = new AbortController();
-  private readonly time: ServerTime;
+  readonly wakes: Wakes;
   /** Lookups of its plans; none where it declares no lookups. */
   readonly lookups: Lookups;
+  private readonly reader: StoreReader;
+  /** Types that its plans read. */
+  private readonly types: readonly TypeRef[];
+  private readonly handlers: Handlers;
+  private readonly changes: ChangeMetrics;
+  private readonly kindMetrics: KindMetrics;
+  private readonly time: ServerTime;
+  private readonly stopping = new AbortController();
+  /** The reconciles under way, until the last request of each has been answered. */
+  private readonly flights = new Set<AbortController>();
+  private readonly landed: (() => void)[] = [];
+  private isInterrupted = false;
+  private turn: { readonly until: number; left: number; readonly over: Promise<void> } | undefined;
 
   constructor(private readonly props: RunnerProps) {
-    const { controller, stores, clock, random, log, metrics, hand } = props;
-    const { name } = controller;
-    const queueMetrics = new QueueMetrics(metrics, name);
-    const queue = (this.queue = new Queue({ clock, random, observer: queueMetrics }));
-    queueMetrics.readOnScrape(queue, clock);
+    const { controller, stores, random, hand, workers } = props;
+    const { clock, log, metrics, memory } = hand;
+    const { name, watches, lookups = [] } = controller;
+    const queue = (this.queue = new Queue({ clock, random, metrics, controller: name }));
+    const reader = (this.reader = StoreReader.open(watches, stores, name));
+    this.types = [...watches, ...lookups].map(({ type }) => type);
     this.time = props.time ?? new ServerTime(clock);
     this.handlers = handlersOf(controller.handlers);
-    const reader = StoreReader.open(controller.watches, stores, name);
-    this.reader = reader;
-    this.log = log.child({ controller: name, kind: controller.kind });
-    this.kindMetrics = new KindMetrics(metrics, controller.metrics ?? [], this.log);
-    this.inFlight = new InFlight(clock);
-    this.nextTurn = props.nextTurn ?? (async () => setImmediate());
-    this.yielder = new Yielder(clock, this.nextTurn);
+    this.kindMetrics = new KindMetrics(metrics, controller.metrics ?? [], log);
     this.changes = new ChangeMetrics(metrics, name);
-    this.requeue = new Requeue({ controller: name, queue, queueMetrics, clock, random, metrics });
-    const burst = (this.burst = new Burst(clock));
-    const shared = { controller, reader, queue, blockers: this.blockers, burst, log: this.log };
-    this.triggers = new Triggers({ ...shared, refusals: hand.memory.refusals });
+    this.wakes = new Wakes({
+      ...{ controller, reader, queue, workers, clock, random, memory, metrics, log },
+    });
     const wake = (key: string): void => {
       queue.add(key, 'child');
     };
@@ -104,43 +101,10 @@ export class Runner {
 
   /** Works until the queue is closed; then every worker finishes what it has begun. Never rejects. */
   async run(): Promise<void> {
-    const { controller, workers, metrics } = this.props;
-    metrics.controllerStarted(controller.name, workers);
+    const { controller, workers, hand } = this.props;
+    hand.metrics.controllerStarted(controller.name, workers);
     await Promise.all(Array.from({ length: workers }, () => this.work()));
-    await this.inFlight.idle();
-  }
-
-  /** A complete list of a kind has come: keys that have failed since it wasn't served are taken again. */
-  kindServed(type: TypeRef): void {
-    const watched = this.props.controller.watches.some((watch) => groupKind(watch.type) === groupKind(type));
-    if (watched) this.requeue.kindServed();
-  }
-
-  /**
-   * Holds the queue while it is unknown what there is of a kind. Of an optional kind that is written, only plans that name an
-   * object of it are withheld, when they are carried out.
-   */
-  setUncertain(type: TypeRef, reason: string, isDoubtful: boolean): void {
-    const depends = this.props.controller.watches.some(
-      (watch) => groupKind(watch.type) === groupKind(type) && (!watch.optional || watch.readOnly),
-    );
-    if (depends && isDoubtful) this.queue.hold(reason);
-    else this.queue.release(reason);
-  }
-
-  /** While the server can't be reached nothing is begun; keys that it has failed are taken again when it is back. */
-  serverUnreachable(isUnreachable: boolean): void {
-    if (isUnreachable) {
-      this.queue.hold('server');
-      return;
-    }
-    this.requeue.serverReached();
-    this.queue.release('server');
-  }
-
-  /** Something that no watch shows has changed: all keys are taken again, behind those with changes. */
-  requeueAll(): void {
-    this.triggers.all();
+    await this.idle();
   }
 
   stop(): void {
@@ -155,59 +119,74 @@ export class Runner {
    */
   async interrupt(): Promise<void> {
     this.queue.hold('interrupt');
-    this.inFlight.interrupt();
+    this.isInterrupted = true;
+    for (const flight of this.flights) flight.abort(interrupted());
     // What was handed out a moment ago is begun by then.
-    await this.nextTurn();
-    await this.inFlight.idle();
-    this.inFlight.resume();
+    await setImmediate();
+    await this.idle();
+    this.isInterrupted = false;
     this.queue.release('interrupt');
   }
 
-  /**
-   * Reports whether a status may be left: in a burst, children come first. A user waits for them all, and a status that is
-   * written once things have calmed down is one write instead of several. A key that was taken for its status gets it, and
-   * so does one whose status has been left for as long as it may.
-   */
-  mayDeferStatus(key: string): boolean {
-    const { queue, burst } = this;
-    if (queue.laneOf(key) === 'status' || burst.isDue(key)) return false;
-    return burst.isOn || queue.depth - queue.depthOf('status') > this.props.workers;
-  }
-
-  /** Reports whether failures usually pass when the key is taken again soon. */
-  isTransient(...args: Parameters<Requeue['isTransient']>): boolean {
-    return this.requeue.isTransient(...args);
+  /** Resolves once nothing is under way. */
+  private async idle(): Promise<void> {
+    if (this.flights.size > 0) await new Promise<void>((resolve) => this.landed.push(resolve));
   }
 
   private async work(): Promise<void> {
-    const activeWorkers = this.props.metrics.activeWorkers.labels(this.props.controller.name);
     for (;;) {
-      const pause = this.yielder.pause();
+      const pause = this.pause();
       if (pause) await pause;
       const key = await this.queue.take();
       if (key === undefined) return;
-      const flight = this.inFlight.begin();
-      activeWorkers.inc();
-      const outcome = await this.reconcile(key, flight.signal);
-      activeWorkers.dec();
-      if (outcome?.pending) {
-        void outcome.pending.then(() => {
-          this.queue.done(key);
-          flight.end();
-        });
-      } else {
-        this.queue.done(key);
-        flight.end();
-      }
+      await this.handle(key);
     }
+  }
+
+  /**
+   * Yields to the event loop. Work that never waits for anything, such as reconciles in steady state, goes on in one turn
+   * of the loop as long as there is some; timers, answers and probes would wait for all of it.
+   * @returns what to wait for if this turn has had enough keys
+   */
+  private pause(): Promise<void> | undefined {
+    const now = this.props.hand.clock.monotonic();
+    if (!this.turn) {
+      const over = setImmediate().then(() => {
+        this.turn = undefined;
+      });
+      this.turn = { until: now + TURN_MILLISECONDS, left: TURN_KEYS, over };
+    }
+    this.turn.left--;
+    return this.turn.left < 0 || now >= this.turn.until ? this.turn.over : undefined;
+  }
+
+  /** Reconciles a key. It ends early when it takes too long, or this process may no longer write. */
+  private async handle(key: string): Promise<void> {
+    const { clock, metrics } = this.props.hand;
+    const { name: controller } = this.props.controller;
+    const flight = new AbortController();
+    this.flights.add(flight);
+    const timer = clock.setTimer(REQUEUE.timeout, () => {
+      flight.abort(timedOut());
+    });
+    if (this.isInterrupted) flight.abort(interrupted());
+    metrics.activeWorkers.inc({ controller });
+    const outcome = await this.reconcile(key, flight.signal);
+    metrics.activeWorkers.dec({ controller });
+    const land = (): void => {
+      timer.cancel();
+      this.queue.done(key);
+      this.flights.delete(flight);
+      if (this.flights.size === 0) for (const resolve of this.landed.splice(0)) resolve();
+    };
+    if (outcome?.pending) void outcome.pending.then(land);
+    else land();
   }
 
   private plan(key: string, now: Date): Plan {
     const { controller } = this.props;
-    const { watches, lookups } = controller;
-    const types = [...watches, ...(lookups ?? [])].map(({ type }) => type);
-    return reading(types, () =>
-      lookups
+    return reading(this.types, () =>
+      controller.lookups
         ? this.lookups.plan(key, (finder) => controller.reconcile(key, this.reader.withFinder(finder), now))
         : controller.reconcile(key, this.reader, now),
     );
@@ -215,7 +194,8 @@ export class Runner {
 
   /** Never rejects, and never loses the key. */
   private async reconcile(key: string, signal: AbortSignal): Promise<PlanOutcome | undefined> {
-    const { controller, clock, metrics, hand, observer } = this.props;
+    const { controller, hand, observer } = this.props;
+    const { clock, metrics, log } = hand;
     let outcome: PlanOutcome | undefined;
     try {
       const plannedAt = clock.monotonic();
@@ -224,14 +204,14 @@ export class Runner {
       const milliseconds = Math.round(clock.monotonic() - plannedAt);
       // Nothing can end it, and a lease may be lost over it.
       if (milliseconds > SLOW_PLAN_MILLISECONDS)
-        this.log.warn({ ...splitKey(key), milliseconds }, 'planning took long, and held up all other work');
+        log.warn({ ...splitKey(key), milliseconds }, 'planning took long, and held up all other work');
       // While the plan is carried out, what it touches may already change again.
-      this.waitFor(key, blockersIn(plan));
+      this.wakes.waitFor(key, plan);
       const reader = this.reader.forKey(key);
       const signals = { signal, stopping: this.stopping.signal };
       outcome = observer
         ? await observer.observe(plan, reader, this.handlers, signals)
-        : await interpret(plan, { ...hand, reader, ...signals }, this.handlers, { status: this });
+        : await interpret(plan, { ...hand, reader, ...signals }, this.handlers, { status: this.wakes });
       const seconds = (clock.monotonic() - plannedAt) / 1000;
       metrics.reconcileSeconds.observe({ controller: controller.name }, seconds);
       this.finish(key, { plan, plannedFor, plannedAt }, outcome);
@@ -241,99 +221,36 @@ export class Runner {
     return outcome;
   }
 
-  private finish(
-    key: string,
-    made: { plan: Plan; plannedFor: Date; plannedAt: number },
-    outcome: PlanOutcome,
-  ): void {
-    const { changes, statusChanges, conclusion, givenUp, statusLeft } = outcome;
-    const log = new ReconcileLog(this.log, key);
-    this.kindMetrics.record(conclusion);
-    this.waitFor(key, blockersIn(made.plan, changes));
+  private finish(key: string, made: MadePlan, outcome: PlanOutcome): void {
+    const { log } = this.props.hand;
+    const { changes, statusChanges, conclusion, givenUp } = outcome;
+    const fields = { ...splitKey(key), reconcileId: randomUUID() };
+    if (conclusion.samples) this.kindMetrics.record(conclusion);
+    this.wakes.waitFor(key, made.plan, changes);
     if (givenUp?.reason === INTERRUPTED_REASON) {
       const finished = changes.filter(({ error }) => error !== givenUp);
-      this.changes.record(finished, log);
+      this.changes.record(finished, log, fields);
       this.queue.add(key, 'change');
-      log.at('debug')?.debug('reconcile interrupted');
+      log.debug(fields, 'reconcile interrupted');
       return;
     }
-    this.changes.record(changes, log);
-    log.at('debug')?.debug(
-      {
-        changes: changes.length,
-        statusWritten: statusChanges.some(({ action }) => action === 'configured'),
-      },
-      'reconciled',
-    );
-    this.requeue.afterReconcile(key, made, outcome, log);
-    if (!statusLeft) this.burst.written(key);
-    if (statusLeft === 'busy') this.queue.addWithin(key, this.burst.left(key), 'status');
-  }
-
-  /** Has the key woken by changes of these objects, and by the release of what they claim. */
-  private waitFor(key: string, objects: readonly AnyObject[]): void {
-    const ids = objects.flatMap((object) => [objectId(object), ...this.reader.claimsOf(object)]);
-    this.blockers.wait(key, ids);
+    this.changes.record(changes, log, fields);
+    if (log.isLevelEnabled('debug')) {
+      const statusWritten = statusChanges.some(({ action }) => action === 'configured');
+      log.debug({ ...fields, changes: changes.length, statusWritten }, 'reconciled');
+    }
+    this.wakes.reconciled(key, made, outcome, fields);
   }
 
   /** The key is planned before anything else that could throw. */
   private threw(key: string, error: unknown): void {
     try {
-      const retryMilliseconds = Math.round(this.requeue.afterException(key));
-      const log = this.log.child(splitKey(key));
-      log.error({ err: error, retryMilliseconds }, 'reconcile threw, which is a bug');
+      const retryMilliseconds = Math.round(this.wakes.threw(key));
+      const fields = { ...splitKey(key), err: error, retryMilliseconds };
+      this.props.hand.log.error(fields, 'reconcile threw, which is a bug');
     } catch {
       // The log or the metrics are broken, and nothing is left to report it with.
     }
-  }
-}
-
-/**
- * Returns the objects that may be in the way of a plan: no watch need map one of another owner to the key. A foreign step's is mapped.
- * @param changes where it is carried out, only of the steps that have failed, or weren't tried
- */
-function blockersIn({ steps }: Plan, changes?: ChangeSet): AnyObject[] {
-  const isDone = ({ action, skippedFor, waitsFor }: Change): boolean =>
-    action === 'skipped' ? Boolean(skippedFor ?? waitsFor) : action !== 'failed';
-  const active = steps.filter((step) => step.do !== 'barrier');
-  return active.flatMap((step, index) => {
-    const change = changes?.[index];
-    return step.do.includes('/') || (change && isDone(change)) ? [] : step.object;
-  });
-}
-
-/** Time from which planning is logged as slow: it takes a few milliseconds, and a construct that takes longer usually reads files, or loops. */
-const SLOW_PLAN_MILLISECONDS = 1_000;
-
-/** Time of a turn: the pauses cost nothing, and no answer, probe or timer waits for it noticeably. */
-const TURN_MILLISECONDS = 10;
-/** Maximum number of items in a turn, for a clock that stands still. */
-const TURN_ITEMS = 100;
-
-/**
- * Yields to the event loop. Work that never waits for anything, such as reconciles in steady state, goes on in one turn
- * of the loop as long as there is some; timers, answers and probes would wait for all of it.
- */
-export class Yielder {
-  private turn: { readonly until: number; left: number; readonly over: Promise<void> } | undefined;
-
-  /** @param nextTurn ends when the event loop has looked after everything else */
-  constructor(
-    private readonly clock: Clock,
-    private readonly nextTurn: () => Promise<void>,
-  ) {}
-
-  /** Called before each item. Returns what to wait for if this turn of the event loop has had enough of them. */
-  pause(): Promise<void> | undefined {
-    const now = this.clock.monotonic();
-    if (!this.turn) {
-      const over = this.nextTurn().then(() => {
-        this.turn = undefined;
-      });
-      this.turn = { until: now + TURN_MILLISECONDS, left: TURN_ITEMS, over };
-    }
-    this.turn.left--;
-    return this.turn.left < 0 || now >= this.turn.until ? this.turn.over : undefined;
   }
 }
 
@@ -388,14 +305,17 @@ export class ChangeMetrics {
     private readonly controller: string,
   ) {}
 
-  record(changes: ChangeSet, log: Pick<ReconcileLog, 'at'>): void {
+  /** @param fields of log lines, beside those of the change */
+  record(changes: ChangeSet, log: Logger, fields: object = {}): void {
     const { controller, metrics } = this;
     for (const { ref, action: done, drift, conflicts, isKnown } of changes) {
       const action = isKnown ? 'unchanged' : done;
       metrics.changes.inc({ controller, action });
       const level = LEVELS[action];
-      const more = { ...drift, ...(conflicts && { conflicts }) };
-      log.at(level)?.[level]({ child: ref.kind, action, ...more }, `${describeRef(ref)} ${action}`);
+      if (log.isLevelEnabled(level)) {
+        const more = { ...drift, ...(conflicts && { conflicts }) };
+        log[level]({ ...fields, child: ref.kind, action, ...more }, `${describeRef(ref)} ${action}`);
+      }
       if (action !== 'corrected') continue;
       const names = drift?.managers.length ? drift.managers.map((name) => this.named(name)) : ['unknown'];
       for (const manager of new Set(names)) metrics.drift.inc({ controller, manager });
@@ -407,75 +327,6 @@ export class ChangeMetrics {
     if (this.managers.size >= MANAGER_LIMIT) return 'other';
     this.managers.add(manager);
     return manager;
-  }
-}
-
-/** Log of one reconcile. Most have nothing to log, so its fields are made for the first line that is written. */
-export class ReconcileLog {
-  private child: Logger | undefined;
-
-  constructor(
-    private readonly parent: Logger,
-    private readonly key: string,
-  ) {}
-
-  /** Returns nothing where lines of this level aren't written. */
-  at(level: LogLevel): Logger | undefined {
-    if (!this.parent.isLevelEnabled(level)) return undefined;
-    return (this.child ??= this.parent.child({ ...splitKey(this.key), reconcileId: randomUUID() }));
-  }
-}
-
-/** Reconcile, from the moment its key is in work until the last request of it has been answered. */
-interface Flight {
-  /** Aborted when the reconcile is to be given up; its reason is an OperatorError that says why. */
-  readonly signal: AbortSignal;
-  /** Ends the flight: no request of it is under way any more. */
-  end(): void;
-}
-
-/** The reconciles under way, and what makes them end early: their time, or that this process may no longer write. */
-class InFlight {
-  private readonly flights = new Set<AbortController>();
-  private readonly landed: (() => void)[] = [];
-  private interrupting = false;
-
-  constructor(private readonly clock: Clock) {}
-
-  begin(): Flight {
-    const abort = new AbortController();
-    this.flights.add(abort);
-    let timer: Timer | undefined;
-    if (this.interrupting) {
-      abort.abort(interrupted());
-    } else {
-      timer = this.clock.setTimer(REQUEUE.timeout, () => {
-        abort.abort(timedOut());
-      });
-    }
-    return {
-      signal: abort.signal,
-      end: () => {
-        timer?.cancel();
-        if (this.flights.delete(abort) && this.flights.size === 0)
-          for (const resolve of this.landed.splice(0)) resolve();
-      },
-    };
-  }
-
-  /** Gives up everything under way, and what begins until `resume`. */
-  interrupt(): void {
-    this.interrupting = true;
-    for (const abort of this.flights) abort.abort(interrupted());
-  }
-
-  resume(): void {
-    this.interrupting = false;
-  }
-
-  /** Resolves once nothing is under way. */
-  async idle(): Promise<void> {
-    if (this.flights.size > 0) await new Promise<void>((resolve) => this.landed.push(resolve));
   }
 }
 

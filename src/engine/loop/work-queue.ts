@@ -14,7 +14,7 @@ import { backoffDelay, LANE_SHARE, RETRY } from '../../client/retry.js';
 export const LANES = ['change', 'child', 'initial', 'status'] as const;
 export type Lane = (typeof LANES)[number];
 
-export function isMoreUrgent(lane: Lane, than: Lane): boolean {
+function isMoreUrgent(lane: Lane, than: Lane): boolean {
   return LANES.indexOf(lane) < LANES.indexOf(than);
 }
 
@@ -36,11 +36,14 @@ class LaneQueue {
   }
 }
 
+type Lines = Readonly<Record<Lane, LaneQueue>>;
+
 export interface QueueProps {
   readonly clock: Clock;
   readonly random: () => number;
-  /** @default - not measured */
-  readonly observer?: Pick<QueueMetrics, 'added' | 'taken' | 'done'>;
+  readonly metrics: Metrics;
+  /** Names it in metrics. */
+  readonly controller: string;
 }
 
 /** A key that a worker has. */
@@ -67,9 +70,12 @@ interface Delayed {
   readonly lane: Lane;
 }
 
-/** Work queue of one controller: a key is in work at most once at a time. Its guarantees are in docs/engine.md. */
+/**
+ * Work queue of one controller: a key is in work at most once at a time. Its guarantees are in docs/engine.md. It is measured
+ * under the names of client-go's work queue.
+ */
 export class Queue {
-  private readonly lines = LANES.map((lane) => new LaneQueue(lane));
+  private readonly lines = Object.fromEntries(LANES.map((lane) => [lane, new LaneQueue(lane)])) as Lines;
   private readonly laneByKey = new Map<string, LaneQueue>();
   private readonly working = new Map<string, Work>();
   private readonly delayed: Readonly<Record<DelayKind, Map<string, Delayed>>> = {
@@ -82,9 +88,17 @@ export class Queue {
   private closed = false;
 
   private readonly now: () => number;
+  private readonly labels: { readonly name: string; readonly controller: string };
 
   constructor(private readonly props: QueueProps) {
-    this.now = props.clock.monotonic.bind(props.clock);
+    const { clock, metrics, controller } = props;
+    this.now = clock.monotonic.bind(clock);
+    const labels = (this.labels = { name: controller, controller });
+    for (const counter of [metrics.queueAdds, metrics.queueRetries]) counter.inc(labels, 0);
+    for (const histogram of [metrics.queueSeconds, metrics.workSeconds]) histogram.zero(labels);
+    metrics.onScrape(() => {
+      this.show();
+    });
   }
 
   /** Keys that wait for a worker. */
@@ -93,20 +107,7 @@ export class Queue {
   }
 
   depthOf(lane: Lane): number {
-    return this.line(lane).keys.size;
-  }
-
-  /** Time at which the key was added that has waited longest, by the monotonic clock, also while the queue is held. */
-  get oldestSince(): number | undefined {
-    let oldest: number | undefined;
-    for (const { keys } of this.lines)
-      for (const since of keys.values()) oldest = Math.min(oldest ?? since, since);
-    return oldest;
-  }
-
-  /** Since when each key in work has been so, by the monotonic clock. */
-  get workingSince(): readonly number[] {
-    return Array.from(this.working.values(), ({ since }) => since);
+    return this.lines[lane].keys.size;
   }
 
   /** Takes the key as soon as possible; one that waits in a less urgent lane moves up. */
@@ -115,11 +116,11 @@ export class Queue {
     const now = this.now();
     const work = this.working.get(key);
     if (!work) {
-      if (this.enqueue(key, lane, now, now)) this.props.observer?.added();
+      if (this.enqueue(key, lane, now, now)) this.props.metrics.queueAdds.inc(this.labels);
       this.handOut();
     } else if (!work.again) {
       work.again = { lane, since: now };
-      this.props.observer?.added();
+      this.props.metrics.queueAdds.inc(this.labels);
     } else if (isMoreUrgent(lane, work.again.lane)) work.again.lane = lane;
   }
 
@@ -198,7 +199,7 @@ export class Queue {
     if (!work) return;
     this.working.delete(key);
     const now = this.now();
-    this.props.observer?.done(now - work.since);
+    this.props.metrics.workSeconds.observe(this.labels, (now - work.since) / 1000);
     if (!work.again || this.closed) return;
     this.enqueue(key, work.again.lane, work.again.since, now);
     this.handOut();
@@ -226,15 +227,11 @@ export class Queue {
     for (const resolve of this.workers.splice(0)) resolve(undefined);
   }
 
-  private line(lane: Lane): LaneQueue {
-    return this.lines[LANES.indexOf(lane)] as LaneQueue;
-  }
-
   /** Adds a key to its lane, and reports whether it is new. */
   private enqueue(key: string, lane: Lane, since: number, now: number): boolean {
     const known = this.laneByKey.get(key);
     if (known && !isMoreUrgent(lane, known.lane)) return false;
-    const line = this.line(lane);
+    const line = this.lines[lane];
     if (line.keys.size === 0) line.lastServed = { at: now, passedOver: 0 };
     line.keys.set(key, known?.keys.get(key) ?? since);
     known?.keys.delete(key);
@@ -293,19 +290,22 @@ export class Queue {
     const since = line.keys.get(key) ?? now;
     line.keys.delete(key);
     this.laneByKey.delete(key);
-    for (const other of this.lines) if (other.keys.size > 0) other.lastServed.passedOver++;
+    for (const other of Object.values(this.lines)) if (other.keys.size > 0) other.lastServed.passedOver++;
     line.lastServed = { at: now, passedOver: 0 };
     this.working.set(key, { lane: line.lane, since: now });
     this.drop('debounce', key);
     // How long it was held says nothing about the workers.
-    this.props.observer?.taken(now - Math.max(since, this.releasedAt));
+    const waited = now - Math.max(since, this.releasedAt);
+    this.props.metrics.queueSeconds.observe(this.labels, waited / 1000);
     return key;
   }
 
   /** The most urgent lane, unless a lower one has been passed over for too often or too long. */
   private nextLine(now: number): LaneQueue | undefined {
-    const waiting = this.lines.filter(({ keys }) => keys.size > 0);
-    if (waiting.length < 2) return waiting[0];
+    // Usually there is one key.
+    const [any] = this.laneByKey.values();
+    if (!any || any.keys.size === this.laneByKey.size) return any;
+    const waiting = Object.values(this.lines).filter(({ keys }) => keys.size > 0);
     const due = waiting.findLast(
       ({ lane, lastServed }) => lastServed.passedOver >= LANE_SHARE.passedOver[lane],
     );
@@ -315,52 +315,21 @@ export class Queue {
     const longest = Math.min(...overdue.map(({ lastServed }) => lastServed.at));
     return overdue.findLast(({ lastServed }) => lastServed.at === longest) ?? waiting[0];
   }
-}
-
-/** Measures the queue of a controller under the names of client-go's work queue. */
-export class QueueMetrics {
-  private readonly labels: { readonly name: string; readonly controller: string };
-
-  constructor(
-    private readonly metrics: Metrics,
-    controller: string,
-  ) {
-    this.labels = { name: controller, controller };
-    metrics.queueAdds.inc(this.labels, 0);
-    metrics.queueRetries.inc(this.labels, 0);
-    metrics.queueSeconds.zero(this.labels);
-    metrics.workSeconds.zero(this.labels);
-  }
-
-  added(): void {
-    this.metrics.queueAdds.inc(this.labels);
-  }
-
-  taken(waitedMilliseconds: number): void {
-    this.metrics.queueSeconds.observe(this.labels, waitedMilliseconds / 1000);
-  }
-
-  done(workedMilliseconds: number): void {
-    this.metrics.workSeconds.observe(this.labels, workedMilliseconds / 1000);
-  }
-
-  retried(): void {
-    this.metrics.queueRetries.inc(this.labels);
-  }
-
-  /** Updates on each scrape what is cheaper to look up than to keep up to date. */
-  readOnScrape(queue: Queue, clock: Clock): void {
-    const { metrics, labels } = this;
-    metrics.onScrape(() => {
-      for (const lane of LANES) metrics.queueDepth.set({ ...labels, priority: lane }, queue.depthOf(lane));
-      const now = clock.monotonic();
-      metrics.oldestQueuedSeconds.set(labels, (now - (queue.oldestSince ?? now)) / 1000);
-      const seconds = queue.workingSince.map((since) => (now - since) / 1000);
-      metrics.unfinishedWorkSeconds.set(
-        labels,
-        seconds.reduce((sum, each) => sum + each, 0),
-      );
-      metrics.longestRunningSeconds.set(labels, Math.max(0, ...seconds));
-    });
+  /** Shows on each scrape what is cheaper to look up than to keep up to date. */
+  private show(): void {
+    const { labels, lines } = this;
+    const { metrics } = this.props;
+    const now = this.now();
+    let oldest = now;
+    for (const { keys } of Object.values(lines))
+      for (const since of keys.values()) oldest = Math.min(oldest, since);
+    const working = Array.from(this.working.values(), ({ since }) => (now - since) / 1000);
+    for (const lane of LANES) metrics.queueDepth.set({ ...labels, priority: lane }, this.depthOf(lane));
+    metrics.oldestQueuedSeconds.set(labels, (now - oldest) / 1000);
+    metrics.unfinishedWorkSeconds.set(
+      labels,
+      working.reduce((sum, each) => sum + each, 0),
+    );
+    metrics.longestRunningSeconds.set(labels, Math.max(0, ...working));
   }
 }

@@ -5,10 +5,11 @@ import { controllerOf } from '../../../src/contract/object.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { Runner } from '../../../src/engine/loop/runner.js';
 import type { RunnerProps } from '../../../src/engine/loop/runner.js';
+import type { Logger } from '../../../src/telemetry/logger.js';
 import { Metrics } from '../../../src/telemetry/metrics.js';
 import { newBench, plan } from './bench.js';
 import type { Bench } from './bench.js';
-import { CONFIG_MAP, recordingLogger, WIDGET } from './builders.js';
+import { CONFIG_MAP, WIDGET } from './builders.js';
 import { FakeApiServer } from './fake-api-server.js';
 import { settled } from './virtual-clock.js';
 
@@ -37,11 +38,11 @@ export function startedRunner(
   reconcile: (key: string, count: number) => Plan = () => plan({}),
   workers = 2,
   watches = WATCHES,
-  more: Partial<RunnerProps> = {},
+  { log, ...more }: Partial<RunnerProps> & { readonly log?: Logger } = {},
   controller: Partial<Controller> = {},
 ): StartedRunner {
   const bench = newBench(new FakeApiServer(), watches);
-  const { stores, hand, clock, lines, server, reader } = bench;
+  const { stores, hand, server, reader } = bench;
   const metrics = new Metrics();
   const reconciled: string[] = [];
   const runner = new Runner({
@@ -56,11 +57,8 @@ export function startedRunner(
       ...controller,
     },
     stores,
-    hand: { ...hand, metrics },
-    clock,
+    hand: { ...hand, metrics, ...(log && { log }) },
     random: () => 0,
-    log: recordingLogger(lines),
-    metrics,
     workers,
     reflector: () => {
       throw new Error('nothing is looked up here');

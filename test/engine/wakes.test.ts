@@ -21,7 +21,7 @@ const throwing = (): never => {
 
 const depths = ({ queue }: Runner): number[] => LANES.map((lane) => queue.depthOf(lane));
 
-describe('Triggers, lanes', () => {
+describe('Wakes, lanes', () => {
   it('puts the custom resource before its children, and both before what a list brings', async () => {
     const { runner, deliver, reader } = startedRunner();
     runner.queue.hold('test');
@@ -35,7 +35,7 @@ describe('Triggers, lanes', () => {
   });
 });
 
-describe('Triggers, what a kind returns', () => {
+describe('Wakes, what a kind returns', () => {
   const [resources, children] = WATCHES as [Watch, Watch];
 
   it.for<[string, () => never]>([
@@ -83,7 +83,7 @@ describe('Triggers, what a kind returns', () => {
   });
 });
 
-describe('Triggers, changes of the status of a child', () => {
+describe('Wakes, changes of the status of a child', () => {
   it('are looked at together, within 100 ms of the first', async () => {
     const { deliver, reconciled, clock } = startedRunner();
     await deliver(child());
@@ -123,7 +123,7 @@ describe('Triggers, changes of the status of a child', () => {
   });
 });
 
-describe('Triggers, a storm', () => {
+describe('Wakes, a storm', () => {
   it('of 1,000 events a second on one object leads to one reconcile at a time, and few of them', async () => {
     let inWork = 0;
     let most = 0;
@@ -143,7 +143,7 @@ describe('Triggers, a storm', () => {
   });
 });
 
-describe('Triggers, an object that custom resources name', () => {
+describe('Wakes, an object that custom resources name', () => {
   const named = (source: string, name: string): AnyObject => ({ ...widget(name), spec: { source } });
   const watches: readonly Watch[] = [
     { type: WIDGET, keep: (object) => object, mapsTo: ({ metadata }) => [`shop/${metadata.name}`] },
