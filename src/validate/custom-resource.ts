@@ -4,6 +4,7 @@ import { groupOf, isMap, objectKey, valueAt } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
 import { suggest } from '../values/suggest.js';
+import { unknownRules } from './cel/rules.js';
 import { applyDefaults } from './defaults.js';
 import { parseDocuments, placeOf, remarkLine, readSources } from './document.js';
 import type { Document, Remark, SourceOptions } from './document.js';
@@ -12,7 +13,7 @@ import { fileName } from './output.js';
 import { formatProblem, InputError, MISSING } from './problem.js';
 import { showValue } from '../values/path.js';
 import type { Problem } from './problem.js';
-import { unknownRules, validatorOf } from './schema.js';
+import { validatorOf } from './schema.js';
 import type { Validate } from './schema.js';
 
 export interface CheckOptions {

@@ -1,13 +1,12 @@
 import type { CrdVersion, CustomResourceDefinition, StructuralSchema } from '../contract/crd.js';
 import { OperatorError } from '../contract/error.js';
 import { valueAt } from '../contract/object.js';
-import type { UnknownRule, Rules } from './cel/rules.js';
-import { compileRules } from './cel/rules.js';
+import { judgeRules } from './cel/rules.js';
 import { RE2 } from './formats.js';
 import { formatProblem, UNKNOWN_FIELD } from './problem.js';
 import { showValue } from '../values/path.js';
 import type { Problem } from './problem.js';
-import { mistakesIn, mistakesInObject, reported } from './structural.js';
+import { checkObject, mistakesIn, reported } from './structural.js';
 
 /**
  * Names everything that is wrong with a custom resource; it must have its defaults already.
@@ -54,17 +53,17 @@ export function compileSchema(
     });
   return (given, old) => {
     const value = hasStatus ? withStatusOf(given, old) : given;
-    const mistakes = mistakesInObject(schema, value, old);
+    const { mistakes, ruled } = checkObject(schema, value, old);
     const found = reported(mistakes);
     const known = new Set(found.map(({ path }) => JSON.stringify(path)));
     const ofScale = checkReplicas(value, replicasPath).filter(({ path }) => !known.has(JSON.stringify(path)));
     // The names of its fields are read before the status is dropped.
-    const dropped = (value === given ? [] : reported(mistakesInObject(schema, given))).filter(
+    const dropped = (value === given ? [] : reported(checkObject(schema, given).mistakes)).filter(
       ({ path, message }) => path[0] === 'status' && path.length > 1 && message === UNKNOWN_FIELD,
     );
     const problems = [...found, ...ofScale, ...dropped];
     if (mistakes.some(({ blocksRules }) => blocksRules) || dropped.length > 0) return problems;
-    return [...problems, ...rulesFor(schema).judge(value, old)];
+    return [...problems, ...ruled.flatMap(judgeRules)];
   };
 }
 
@@ -107,20 +106,6 @@ Object.assign(KEYWORDS, {
   properties: { type: 'object', additionalProperties: SCHEMA_OF_SCHEMAS },
   additionalProperties: { ...SCHEMA_OF_SCHEMAS, type: ['object', 'boolean'] },
 });
-
-/** Returns the rules of a schema that aren't judged here, since they use what only the API server has. */
-export function unknownRules(schema: StructuralSchema): readonly UnknownRule[] {
-  return rulesFor(schema).unknown;
-}
-
-const compiled = new WeakMap<StructuralSchema, Rules>();
-
-/** Compiled when they are first needed, and once. */
-function rulesFor(schema: StructuralSchema): Rules {
-  const rules = compiled.get(schema) ?? compileRules(schema);
-  compiled.set(schema, rules);
-  return rules;
-}
 
 /** Returns the value with the status that is stored: a write keeps it, and a new object has none. */
 function withStatusOf(value: unknown, old: unknown): unknown {

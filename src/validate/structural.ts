@@ -52,7 +52,7 @@ const OBJECT_META: StructuralSchema = {
 };
 
 /** Adds the three fields that every object has, also one inside of the object. */
-function objectSchema(schema: StructuralSchema, ...required: readonly string[]): StructuralSchema {
+export function objectSchema(schema: StructuralSchema, ...required: readonly string[]): StructuralSchema {
   return {
     ...schema,
     properties: { ...schema.properties, apiVersion: TEXT, kind: TEXT, metadata: OBJECT_META },
@@ -60,22 +60,37 @@ function objectSchema(schema: StructuralSchema, ...required: readonly string[]):
   };
 }
 
+/** Value whose schema has rules in CEL. */
+export interface Ruled {
+  /** Schema as it was given, which has the rules. */
+  readonly given: StructuralSchema;
+  /** The same with the fields that every object has, where it is of one. */
+  readonly schema: StructuralSchema;
+  readonly place: Place;
+}
+
 /**
- * Returns what the API server finds wrong with a custom resource under `fieldValidation=Strict`, by its schema.
+ * Returns what the API server finds wrong with a custom resource under `fieldValidation=Strict`, by its schema, and the values
+ * that rules are about.
  * @param old what the cluster has: mistakes that were there, in a part that stays as it is, are none
  */
-export function mistakesInObject(schema: StructuralSchema, value: unknown, old?: unknown): Mistake[] {
+export function checkObject(
+  schema: StructuralSchema,
+  value: unknown,
+  old?: unknown,
+): { readonly mistakes: Mistake[]; readonly ruled: readonly Ruled[] } {
   const pair = old === undefined ? undefined : { schema, value, old };
   const root: Place = { value, path: [], pair, nearest: pair };
   const whole = new Checker();
-  whole.check(objectSchema({ ...schema, type: 'object' }, 'metadata'), root);
+  const { found, ruled } = whole;
+  whole.check(schema, root, { isRoot: true });
   // A CRD may restrict the name, and nothing else of the metadata.
   const own = schema.properties?.metadata;
   if (own && isMap(value) && value.metadata !== undefined)
     whole.check(own, placeBelow(root, 'metadata', value.metadata), { isBranch: true });
   const isRepeated = ({ keyword }: Mistake): boolean => keyword === REPEATED;
-  const hadRepeated = pair && whole.found.some(isRepeated) && mistakesInObject(schema, old).some(isRepeated);
-  return whole.found.filter((mistake) => !hadRepeated || !isRepeated(mistake));
+  const hadRepeated = pair && found.some(isRepeated) && checkObject(schema, old).mistakes.some(isRepeated);
+  return { mistakes: found.filter((mistake) => !hadRepeated || !isRepeated(mistake)), ruled };
 }
 
 /** Returns the mistakes in a value of any form. */
@@ -126,6 +141,8 @@ const IS_OF_TYPE: Readonly<Record<string, (value: unknown) => boolean>> = {
 };
 
 interface CheckOptions {
+  /** Whether the schema is of a whole custom resource. */
+  readonly isRoot?: boolean;
   /** Whether the schema is below `allOf` and the like, where only the value keywords count. */
   readonly isBranch?: boolean;
   /** Whether the place is within the identity of an object inside of the object: that is refused however old it is. */
@@ -135,11 +152,14 @@ interface CheckOptions {
 /** Collects the mistakes in a value and all that is below it. */
 class Checker {
   readonly found: Mistake[] = [];
+  readonly ruled: Ruled[] = [];
 
   check(given: StructuralSchema, place: Place, options: CheckOptions = {}): void {
     const { value } = place;
     const isEmbedded = !options.isBranch && given['x-kubernetes-embedded-resource'] === true;
-    const schema = isEmbedded ? objectSchema(given) : given;
+    const ofObject = isEmbedded ? objectSchema(given) : given;
+    const schema = options.isRoot ? objectSchema({ ...given, type: 'object' }, 'metadata') : ofObject;
+    if (!options.isBranch && given['x-kubernetes-validations']) this.ruled.push({ given, schema, place });
     for (const [keyword, message, remedy, step, meant] of [
       ...wrongType(schema, value, options),
       ...wrongValue(schema, value, options),
@@ -160,7 +180,7 @@ class Checker {
       const of = schemaBelow(schema, step);
       const isIdentity = options.isIdentity || (isEmbedded && IDENTITY.includes(String(step)));
       if (of && member !== undefined)
-        this.check(of, placeBelow(place, step, member), { ...options, isIdentity });
+        this.check(of, placeBelow(place, step, member), { ...options, isRoot: false, isIdentity });
     }
   }
 

@@ -11,7 +11,7 @@ import { appService, appServiceIn } from '../../src/kinds/app-service/kind.js';
 import { builtInKinds } from '../../src/kinds/index.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
-import { unknownRules } from '../../src/validate/schema.js';
+import { unknownRules } from '../../src/validate/cel/rules.js';
 import { brokenRules as ofAppService } from './app-service/broken-rules.js';
 import * as ofJobWatcher from './job-watcher/broken-rules.js';
 import * as ofStreamIngress from './stream-ingress/broken-rules.js';

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import type { StructuralSchema } from '../../src/contract/crd.js';
 import { formatProblem } from '../../src/validate/problem.js';
-import { compileSchema, optionsFor, unknownRules } from '../../src/validate/schema.js';
+import { unknownRules } from '../../src/validate/cel/rules.js';
+import { compileSchema, optionsFor } from '../../src/validate/schema.js';
 import { gaugeCrd } from './support/gauge-crd.js';
 
 const gauge = gaugeCrd.spec.versions[0]!.schema.openAPIV3Schema;

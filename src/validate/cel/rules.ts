@@ -6,112 +6,52 @@ import { isMap, valueAt } from '../../contract/object.js';
 import { parseDuration } from '../formats.js';
 import { showValue } from '../../values/path.js';
 import type { Path, Problem } from '../problem.js';
-import { isUnchanged, placeBelow } from '../unchanged.js';
-import type { Place } from '../unchanged.js';
+import { objectSchema } from '../structural.js';
+import type { Ruled } from '../structural.js';
+import { isUnchanged } from '../unchanged.js';
 import { ENVIRONMENT, typedList } from './environment.js';
 
-/** The rules of a schema. */
-export interface Rules {
-  /** Rules that aren't judged here, whatever the value is. */
-  readonly unknown: readonly UnknownRule[];
-  /**
-   * Judges a value that has passed the schema. Rules that compare it with what it was (`oldSelf`) are judged only
-   * where there is an old value.
-   */
-  judge(value: unknown, old?: unknown): Problem[];
+const compiled = new WeakMap<StructuralSchema, readonly (Rule | UnknownRule)[]>();
+
+/** Compiled when they are first needed, and once. */
+function rulesOf(schema: StructuralSchema): readonly (Rule | UnknownRule)[] {
+  const { 'x-kubernetes-validations': sources = [] } = schema;
+  const rules = compiled.get(schema) ?? (sources as readonly ValidationRule[]).map(compileRule);
+  compiled.set(schema, rules);
+  return rules;
 }
 
-/** The rules of a part of a schema, and of the parts below. */
-interface Branch {
-  /** Describes the values. */
-  readonly schema: StructuralSchema;
-  readonly rules: readonly Rule[];
-  readonly properties: ReadonlyMap<string, Branch>;
-  readonly additional?: Branch;
-  readonly items?: Branch;
+/** Returns the rules of a schema and all below that aren't judged here, since they use what only the API server has. */
+export function unknownRules(schema: StructuralSchema): UnknownRule[] {
+  const { properties = {}, additionalProperties, items } = schema;
+  const below = [...Object.values(properties), additionalProperties, items];
+  return [
+    ...rulesOf(schema).filter((rule) => 'why' in rule),
+    ...below.flatMap((each) => (typeof each === 'object' ? unknownRules(each) : [])),
+  ];
 }
 
-/** Compiles all rules of a schema, whose root describes a whole object. */
-export function compileRules(schema: StructuralSchema): Rules {
-  const unknown: UnknownRule[] = [];
-  const root = nodeOf(objectSchema(schema), unknown);
-  return {
-    unknown,
-    judge: (value, old) => {
-      const problems: Problem[] = [];
-      const pair = old === undefined ? undefined : { schema, value, old };
-      if (root) walk(root, { value, path: [], pair, nearest: pair }, problems);
-      return problems;
-    },
-  };
-}
-
-/** @returns nothing if there are no rules */
-function nodeOf(given: StructuralSchema | boolean | undefined, unknown: UnknownRule[]): Branch | undefined {
-  if (typeof given !== 'object') return undefined;
-  const schema = given['x-kubernetes-embedded-resource'] === true ? objectSchema(given) : given;
-  const rules: Rule[] = [];
-  for (const source of (schema['x-kubernetes-validations'] ?? []) as readonly ValidationRule[]) {
-    const rule = compileRule(source);
-    if ('why' in rule) unknown.push(rule);
-    else rules.push(rule);
-  }
-  const properties = new Map<string, Branch>();
-  for (const [name, property] of Object.entries(schema.properties ?? {})) {
-    const node = nodeOf(property, unknown);
-    if (node) properties.set(name, node);
-  }
-  const additional = nodeOf(schema.additionalProperties, unknown);
-  const items = nodeOf(schema.items, unknown);
-  if (rules.length + properties.size === 0 && !additional && !items) return undefined;
-  return { schema, rules, properties, ...(additional && { additional }), ...(items && { items }) };
-}
-
-function walk(node: Branch, place: Place, problems: Problem[]): void {
-  const { value } = place;
-  if (value === null || value === undefined) return;
-  judgeAll(node, place, problems);
-  const walkInto = (branch: Branch | undefined, step: string | number, member: unknown): void => {
-    if (branch) walk(branch, placeBelow(place, step, member), problems);
-  };
-  if (Array.isArray(value))
-    for (const [index, item] of (value as unknown[]).entries()) walkInto(node.items, index, item);
-  else if (typeof value === 'object')
-    for (const [key, member] of Object.entries(value))
-      walkInto(node.properties.get(key) ?? node.additional, key, member);
-}
-
-function judgeAll({ rules, schema }: Branch, place: Place, problems: Problem[]): void {
-  if (rules.length === 0) return;
+/**
+ * Judges a value that has passed its schema. Rules that compare it with what it was (`oldSelf`) are judged only where there is
+ * an old value.
+ */
+export function judgeRules({ given, schema, place }: Ruled): Problem[] {
   const { value, path, pair, nearest } = place;
+  if (value === null) return [];
   const old = pair?.old;
   const self = toCelValue(value, schema);
   const oldSelf = old === undefined || old === null ? undefined : toCelValue(old, schema);
-  for (const rule of rules) {
+  return rulesOf(given).flatMap((rule) => {
+    if ('why' in rule) return [];
     const { usesOldSelf } = rule.program;
     const optional = rule.source.optionalOldSelf === true;
-    if (usesOldSelf && oldSelf === undefined && !optional) continue;
+    if (usesOldSelf && oldSelf === undefined && !optional) return [];
     const before = optional ? typedList(oldSelf === undefined ? [] : [oldSelf]) : oldSelf;
     const failure = judge(rule, { self, ...(before !== undefined && { oldSelf: before }) }, value, path);
-    if (!failure) continue;
     // What can't be evaluated is refused however old it is.
-    const wasThere = !usesOldSelf && !failure.isError && nearest !== undefined && isUnchanged(nearest);
-    if (!wasThere) problems.push(failure.problem);
-  }
-}
-
-const TEXT: StructuralSchema = { type: 'string' };
-
-/** Metadata as rules see it, whatever the schema says. */
-const OBJECT_FIELDS: Readonly<Record<string, StructuralSchema>> = {
-  apiVersion: TEXT,
-  kind: TEXT,
-  metadata: { type: 'object', properties: { name: TEXT, generateName: TEXT } },
-};
-
-/** The schema of a whole object, as rules see it. */
-function objectSchema(schema: StructuralSchema): StructuralSchema {
-  return { ...schema, type: 'object', properties: { ...schema.properties, ...OBJECT_FIELDS } };
+    const wasThere = !usesOldSelf && !failure?.isError && nearest !== undefined && isUnchanged(nearest);
+    return failure && !wasThere ? [failure.problem] : [];
+  });
 }
 
 /**
