@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { storedVersion } from '../contract/crd.js';
 import type { StructuralSchema } from '../contract/crd.js';
@@ -14,20 +15,15 @@ export type Walk = readonly Spec[];
 /** Path of a field in any spec: `[]` stands for the items of a list, `*` for the values of a map. */
 export type Path = readonly string[];
 
-/** Pseudo-random numbers that a seed repeats. @see https://prng.di.unimi.it/splitmix64.c */
+/** Pseudo-random numbers that a seed repeats. */
 export class Random {
-  private state: bigint;
+  private drawn = 0;
 
-  constructor(seed: number) {
-    this.state = BigInt(seed);
-  }
+  constructor(private readonly seed: number) {}
 
   below(limit: number): number {
-    this.state = BigInt.asUintN(64, this.state + 0x9e3779b97f4a7c15n);
-    let mixed = this.state;
-    mixed = BigInt.asUintN(64, (mixed ^ (mixed >> 30n)) * 0xbf58476d1ce4e5b9n);
-    mixed = BigInt.asUintN(64, (mixed ^ (mixed >> 27n)) * 0x94d049bb133111ebn);
-    return Math.floor((Number((mixed ^ (mixed >> 31n)) >> 11n) / 2 ** 53) * limit);
+    const bytes = createHash('sha256').update(`${this.seed} ${this.drawn++}`).digest();
+    return Math.floor((bytes.readUInt32BE() / 2 ** 32) * limit);
   }
 
   upTo(most: number): number {
@@ -44,15 +40,6 @@ export class Random {
   }
 }
 
-/** Members of which an object has exactly one. */
-export interface Union {
-  readonly members: readonly string[];
-  /** Whether none of them is valid too. @default false */
-  readonly mayBeNone?: boolean;
-  /** Field that names the member. @default - none */
-  readonly named?: string;
-}
-
 /** Fields of a spec and the values that a walk may give them. */
 export interface Fields {
   readonly schema: StructuralSchema;
@@ -61,7 +48,7 @@ export interface Fields {
   keys(path: Path): readonly string[];
   /** Problems of a spec, also as an update of another one; their paths begin at the custom resource. */
   problems(spec: Spec, before?: Spec): readonly Problem[];
-  /** Returns the value with its parts made to fit each other. */
+  /** Returns the value with its parts made to fit each other; the member that is to stay is the last. */
   consistent(path: Path, value: unknown): unknown;
   /** Reports whether a field is never set. */
   isBarred(path: Path): boolean;
@@ -69,10 +56,6 @@ export interface Fields {
   isFixed?(path: Path): boolean;
   /** Reports whether the API server refuses a field: it is set only where that is the goal. @default - none */
   isRefused?(path: Path): boolean;
-  /** @default - there is none */
-  union?(path: Path): Union | undefined;
-  /** Paths that a top-level field needs. @default - none */
-  companions?(field: string): readonly Path[];
 }
 
 /** Returns every field of a schema that holds a value. */
@@ -259,9 +242,7 @@ export function nameOf({ action, path }: Goal): string {
 export function goalsOf(fields: Fields): readonly Goal[] {
   const isOpen = (path: Path): boolean => !pathsTo(path).some((one) => fields.isBarred(one));
   const ofFields = fields.leaves.filter(isOpen).flatMap((path): Goal[] => {
-    const union = fields.union?.(path.slice(0, -1));
-    const namesMember = union?.named === path.at(-1) && (union?.members.length ?? 0) > 1;
-    const mayChange = path.at(-1) === '*' || namesMember || choicesAt(fields, path).length > 1;
+    const mayChange = path.at(-1) === '*' || choicesAt(fields, path).length > 1;
     const isAlwaysThere = pathsTo(path).every((one) => isRequired(fields, one));
     return [
       ...(isAlwaysThere ? [] : (['set', 'remove'] as const).map((action) => ({ action, path }))),
@@ -334,8 +315,6 @@ class Editor {
     const others = isAlone ? [] : Array.from({ length: chance.upTo(4) }, () => chance.one(this.goals));
     for (const other of others.filter(({ path }) => path[0] !== field))
       spec = chance.yes(25) ? dropped(spec, other.path[0] ?? '') : this.reach(spec, other);
-    for (const missing of chance.yes(30) ? [] : (fields.companions?.(field) ?? []))
-      if (valuesAt(spec, missing).length === 0) spec = this.put(spec, [], missing) as Spec;
     return this.withoutProblems(spec, before, field);
   }
 
@@ -355,9 +334,8 @@ class Editor {
   /** Returns the value of a field with another value where `wanted` leads to. */
   private put(old: unknown, path: Path, [step, ...inner]: Path): unknown {
     const { fields, chance } = this;
-    // A member of a union comes with a new object.
-    const isKept = old !== undefined && !fields.union?.(path) && (path.length === 0 || !chance.yes(15));
-    const base = isKept && step !== undefined ? old : this.make(path, step, old);
+    const isKept = old !== undefined && (path.length === 0 || !chance.yes(15));
+    const base = isKept && step !== undefined ? old : this.make(path, old);
     if (step === undefined) return base;
     if (Array.isArray(base)) {
       const list = base as readonly unknown[];
@@ -366,12 +344,12 @@ class Editor {
       return fields.consistent(path, chance.yes(10) ? put.toReversed() : put);
     }
     const key = step === '*' ? chance.one(fields.keys(path)) : step;
-    const put = { ...(base as Spec), [key]: this.put((base as Spec)[key], [...path, key], inner) };
-    return fields.consistent(path, put);
+    const { [key]: before, ...others } = base as Spec;
+    return fields.consistent(path, { ...others, [key]: this.put(before, [...path, key], inner) });
   }
 
-  /** Makes a value for the field at a path. @param wanted the member that a union has to have @param old avoided */
-  private make(path: Path, wanted?: string, old?: unknown): unknown {
+  /** Makes a value for the field at a path. @param old avoided */
+  private make(path: Path, old?: unknown): unknown {
     const { fields, chance } = this;
     const { items, minItems = 0, additionalProperties, properties, required } = schemaAt(fields.schema, path);
     if (items) {
@@ -389,23 +367,13 @@ class Editor {
       const others = choices.filter((choice) => !isDeepStrictEqual(choice, old));
       return fields.consistent(path, chance.one(others.length > 0 ? others : choices));
     }
-    const union = fields.union?.(path);
-    const member = union && this.memberOf(union, path, wanted);
     const isThere = (key: string): boolean => {
       const place = [...path, key];
       if (required?.includes(key)) return true;
-      if (union?.members.includes(key)) return key === member;
       return !fields.isRefused?.(place) && !fields.isBarred(place) && chance.yes(OPTIONAL_PERCENT);
     };
     const keys = Object.keys(properties).filter(isThere);
     return fields.consistent(path, Object.fromEntries(keys.map((key) => [key, this.make([...path, key])])));
-  }
-
-  private memberOf(union: Union, path: Path, wanted: string | undefined): string | undefined {
-    const { members, mayBeNone = false } = union;
-    if (wanted !== undefined && members.includes(wanted)) return wanted;
-    if (mayBeNone && this.chance.yes(20)) return undefined;
-    return this.chance.one(members.filter((member) => !this.fields.isRefused?.([...path, member])));
   }
 
   /** Drops the fields that don't go with the others, or returns undefined where that is the one to keep. */
@@ -515,30 +483,25 @@ const AT_ONCE = 4;
 /** Returns the shortest walk found in time that still goes wrong: its last specs, without steps, without parts of specs. */
 export async function shorten(walk: Walk, { goesWrong, isValid, hasTime }: ShortenProps): Promise<Walk> {
   const tried = new Set<string>();
-  const firstWrong = async (candidates: readonly Walk[], atOnce: number): Promise<Walk | undefined> => {
-    const untried = candidates.filter((one) => !tried.has(JSON.stringify(one)) && one.every(isValid));
-    for (let start = 0; start < untried.length && hasTime(); start += atOnce) {
-      const some = untried.slice(start, start + atOnce);
-      for (const one of some) tried.add(JSON.stringify(one));
-      const found = some[(await Promise.all(some.map(goesWrong))).indexOf(true)];
-      if (found) return found;
-    }
-    return undefined;
-  };
-  const tails = [2, 3, 5, 9, 17, 33, 65].flatMap((length) =>
-    length < walk.length ? [walk.slice(-length)] : [],
-  );
-  for (let shortest = (await firstWrong(tails, 1)) ?? walk; ;) {
-    // The last spec is what goes wrong.
-    const steps = shortest.length > 2 ? shortest.slice(0, -1).map((_, at) => shortest.toSpliced(at, 1)) : [];
-    const parts = partsOf(shortest).map((part) => shortest.map((spec) => without(spec, part) as Spec));
-    const partsOfOne = shortest.flatMap((spec, at) =>
-      partsOf([spec]).map((part) => shortest.with(at, without(spec, part) as Spec)),
-    );
-    const found = (await firstWrong(steps, 1)) ?? (await firstWrong([...parts, ...partsOfOne], AT_ONCE));
-    if (!found) return shortest;
-    shortest = found;
+  for (let [shortest, candidates] = [walk, shorterThan(walk)]; ;) {
+    const some = candidates.splice(0, AT_ONCE);
+    if (some.length === 0 || !hasTime()) return shortest;
+    const untried = some.filter((one) => one.every(isValid) && !tried.has(JSON.stringify(one)));
+    for (const one of untried) tried.add(JSON.stringify(one));
+    const found = untried[(await Promise.all(untried.map(goesWrong))).indexOf(true)];
+    if (found) [shortest, candidates] = [found, shorterThan(found)];
   }
+}
+
+/** Returns shorter walks with the same end, since the last spec is what goes wrong; those that drop most come first. */
+function shorterThan(walk: Walk): Walk[] {
+  const tails = [2, 3, 5, 9, 17, 33, 65].filter((length) => length < walk.length);
+  const steps = walk.length > 2 ? walk.slice(0, -1).map((_, at) => walk.toSpliced(at, 1)) : [];
+  const parts = partsOf(walk).map((part) => walk.map((spec) => without(spec, part) as Spec));
+  const partsOfOne = walk.flatMap((spec, at) =>
+    partsOf([spec]).map((part) => walk.with(at, without(spec, part) as Spec)),
+  );
+  return [...tails.map((length) => walk.slice(-length)), ...steps, ...parts, ...partsOfOne];
 }
 
 /** Part of a spec: names of members, and indexes of items. */

@@ -8,7 +8,7 @@ import {
   valuesAt,
   withoutDuplicates,
 } from '../../src/testing/walk.js';
-import type { Fields, Path, Spec, Union, Walk } from '../../src/testing/walk.js';
+import type { Fields, Path, Spec, Walk } from '../../src/testing/walk.js';
 import { offline } from './verdicts.js';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -148,10 +148,17 @@ function keysFor(path: Path): readonly string[] {
   return path[0] === 'resources' ? ['cpu', 'memory', 'ephemeral-storage'] : ['tier', 'track'];
 }
 
+/** Members of which an object has at most one. */
+interface Union {
+  readonly members: readonly string[];
+  /** Field that names the member. */
+  readonly named?: string;
+}
+
 const target = (...members: readonly string[]): Union => ({ members, named: 'type' });
 
 const UNIONS: Readonly<Record<string, Union>> = {
-  'envs.[]': { members: ['value', 'valueFrom'], mayBeNone: true },
+  'envs.[]': { members: ['value', 'valueFrom'] },
   'envs.[].valueFrom': {
     members: ['fieldRef', 'resourceFieldRef', 'configMapKeyRef', 'secretKeyRef', 'fileKeyRef'],
   },
@@ -190,18 +197,33 @@ export function hasRefusedFields(spec: Spec): boolean {
 /** What a value needs so that its parts go together. */
 function consistent(path: Path, value: unknown): unknown {
   if (value === undefined) return undefined;
-  const named = unionAt(path)?.named;
-  if (named !== undefined) return withNamedMember(path, named, value as Json);
+  if (path.length === 0) return withCompanions(value as Json);
+  const union = unionAt(path);
+  if (union) return withOneMember(union, value as Json);
   if (Array.isArray(value)) return consistentList(path, value);
   if (path.at(-1) === 'resourceFieldRef') return withFittingDivisor(value as Json);
   if (path.at(-2) === 'matchExpressions') return withFittingValues(value as Json);
   return value;
 }
 
-function withNamedMember(path: Path, named: string, value: Json): Json {
-  const member = unionAt(path)!.members.find((candidate) => value[candidate] !== undefined)!;
-  const name = member === 'averageUtilization' ? 'utilization' : member;
-  return { ...value, [named]: name[0]!.toUpperCase() + name.slice(1) };
+/** Keeps the last member, which is the one that an edit is about. */
+function withOneMember({ members, named }: Union, value: Json): Json {
+  const member = Object.keys(value).findLast((key) => members.includes(key));
+  const kept = Object.entries(value).filter(([key]) => key === member || !members.includes(key));
+  if (named === undefined) return Object.fromEntries(kept);
+  const name = member === 'averageUtilization' ? 'utilization' : (member ?? '');
+  return { ...Object.fromEntries(kept), [named]: name.charAt(0).toUpperCase() + name.slice(1) };
+}
+
+/** Adds what a field can't be without. */
+function withCompanions(spec: Json): Json {
+  const { resources, ports } = spec as { resources?: Json; ports?: Json[] };
+  const requests = { cpu: '100m', memory: '64Mi', ...(resources?.requests as Json | undefined) };
+  return {
+    ...spec,
+    ...(spec.autoscaling !== undefined && { resources: { ...resources, requests } }),
+    ...(spec.route !== undefined && !ports?.length && { ports: [{ port: 80 }] }),
+  };
 }
 
 function withFittingDivisor({ divisor, ...reference }: Json): Json {
@@ -244,18 +266,10 @@ const BARRED: readonly string[] = [
 
 const judge = offline(appService.crd);
 
-/** What a field can't be without. */
-const COMPANIONS: Readonly<Record<string, readonly Path[]>> = {
-  autoscaling: ['cpu', 'memory'].map((resource) => ['resources', 'requests', resource]),
-  route: [['ports', '[]', 'port']],
-};
-
 const fields: Fields = {
   ...{ schema: specSchema, leaves, consistent, isRefused },
   choices: valuesFor,
   keys: keysFor,
-  union: unionAt,
-  companions: (field) => COMPANIONS[field] ?? [],
   isBarred: (path) => BARRED.includes(path.join('.')),
   problems: (spec) => {
     const { apiVersion, kind } = appService.type;
