@@ -17,8 +17,6 @@ export interface Mistake extends Problem {
   readonly keyword: string;
   /** Whether rules in CEL could fail in themselves on such a value. */
   readonly blocksRules: boolean;
-  /** Whether it is of a branch of an alternative: that none fits says more. */
-  readonly isDetail: boolean;
   /** Path of the field that an unknown one is taken for, as JSON. @default - none is near */
   readonly meant?: string;
 }
@@ -104,13 +102,11 @@ export function mistakesIn(schema: StructuralSchema, value: unknown): Mistake[] 
 export function reported(mistakes: readonly Mistake[]): Problem[] {
   const meant = new Set(mistakes.map((mistake) => mistake.meant));
   const pathOf = ({ path }: Mistake): string => JSON.stringify(path);
-  const mistyped = new Set(
-    mistakes.filter(({ keyword, isDetail }) => keyword === 'type' && !isDetail).map(pathOf),
-  );
+  const mistyped = new Set(mistakes.filter(({ keyword }) => keyword === 'type').map(pathOf));
   const problems = mistakes.flatMap((mistake): [string, Problem][] => {
-    const { keyword, isDetail, path, message, remedy } = mistake;
+    const { keyword, path, message, remedy } = mistake;
     const isMisspelt = keyword === 'required' && meant.has(pathOf(mistake));
-    if (isDetail || isMisspelt || (keyword !== 'type' && mistyped.has(pathOf(mistake)))) return [];
+    if (isMisspelt || (keyword !== 'type' && mistyped.has(pathOf(mistake)))) return [];
     const problem = { path, message, ...(remedy !== undefined && { remedy }) };
     return [[JSON.stringify(problem), problem]];
   });
@@ -160,7 +156,7 @@ class Checker {
     const ofObject = isEmbedded ? objectSchema(given) : given;
     const schema = options.isRoot ? objectSchema({ ...given, type: 'object' }, 'metadata') : ofObject;
     if (!options.isBranch && given['x-kubernetes-validations']) this.ruled.push({ given, schema, place });
-    for (const [keyword, message, remedy, step, meant] of [
+    for (const [keyword, message, remedy, step, meant, blocks = BLOCKING.has(keyword)] of [
       ...wrongType(schema, value, options),
       ...wrongValue(schema, value, options),
       ...this.unfit(schema, place, options),
@@ -171,8 +167,8 @@ class Checker {
       if (isOld && isUnchanged(place.nearest)) continue;
       const path = step === undefined ? place.path : [...place.path, step];
       const near = meant !== undefined && { meant: JSON.stringify([...place.path, meant]) };
-      const blocksRules = BLOCKING.has(keyword) || (keyword === 'format' && formatBlocks(value, schema));
-      this.found.push({ ...{ keyword, path, message, remedy, blocksRules, isDetail: false }, ...near });
+      const blocksRules = blocks || (keyword === 'format' && formatBlocks(value, schema));
+      this.found.push({ ...{ keyword, path, message, remedy, blocksRules }, ...near });
       if (keyword === 'type') return;
     }
     const members = Array.isArray(value) ? value.entries() : isMap(value) ? Object.entries(value) : [];
@@ -184,7 +180,7 @@ class Checker {
     }
   }
 
-  /** Finds the alternatives that a value doesn't fit, and adds what each branch says. */
+  /** Finds the alternatives that a value doesn't fit: that none fits says more than what each branch says. */
   private *unfit(schema: StructuralSchema, place: Place, options: CheckOptions): Iterable<Wrong> {
     const judged = (branch: unknown): Mistake[] => {
       const checker = new Checker();
@@ -193,26 +189,18 @@ class Checker {
       checker.check((branch ?? {}) as StructuralSchema, inside, { ...options, isBranch: true });
       return checker.found;
     };
-    const wrong = (keyword: string, what: string): Wrong => [
-      keyword,
-      `${showValue(place.value)} ${what}`,
-      SEE,
-    ];
     const branchesOf = (keyword: string): Mistake[][] =>
       ((schema[keyword] ?? []) as readonly unknown[]).map(judged);
-    const details = (branches: Mistake[][]): void =>
-      void this.found.push(...branches.flat().map((mistake) => ({ ...mistake, isDetail: true })));
+    const wrong = (keyword: string, what: string, branches: readonly Mistake[][] = []): Wrong => {
+      const blocks = branches.flat().some(({ blocksRules }) => blocksRules);
+      return [keyword, `${showValue(place.value)} ${what}`, SEE, undefined, undefined, blocks];
+    };
     const fitting = (branches: Mistake[][]): number => branches.filter(({ length }) => length === 0).length;
     if (schema.not && judged(schema.not).length === 0) yield wrong('not', 'must NOT be valid');
     const [any, one] = [branchesOf('anyOf'), branchesOf('oneOf')];
-    if (any.length > 0 && fitting(any) === 0) {
-      details(any);
-      yield wrong('anyOf', 'must match a schema in anyOf');
-    }
-    if (one.length > 0 && fitting(one) !== 1) {
-      details(one);
-      yield wrong('oneOf', 'must match exactly one schema in oneOf');
-    }
+    if (any.length > 0 && fitting(any) === 0) yield wrong('anyOf', 'must match a schema in anyOf', any);
+    if (one.length > 0 && fitting(one) !== 1)
+      yield wrong('oneOf', 'must match exactly one schema in oneOf', one);
     this.found.push(...branchesOf('allOf').flat());
   }
 }
@@ -222,8 +210,10 @@ type Wrong = readonly [
   keyword: string,
   message: string,
   remedy: string,
-  step?: string | number,
+  step?: string | number | undefined,
   meant?: string | undefined,
+  /** Whether no rule is judged after it. @default - as its keyword says */
+  blocks?: boolean,
 ];
 
 const SEE = "see the kind's reference";
