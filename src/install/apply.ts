@@ -4,8 +4,14 @@ import type { Kind } from '../contract/kind.js';
 import { keyOf, objectId } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { definitionName, definitionType, resourceType } from '../contract/resource.js';
-import type { ResourceType } from '../contract/resource.js';
-import { appliedEntry, nameOf, namespaceType, prometheusRuleType, serviceMonitorType } from './objects.js';
+import {
+  appliedEntry,
+  nameOf,
+  namespaceType,
+  prometheusRuleType,
+  serviceMonitorType,
+  typeOf,
+} from './objects.js';
 import type { ClusterApi } from '../client/cluster.js';
 import type { Report } from './objects.js';
 import {
@@ -96,11 +102,6 @@ export async function applyInstallation(
   }
 }
 
-/** Returns the type of an installed object: those are Kubernetes' own, whose plurals follow from the kinds. */
-function typeOf({ apiVersion, kind, metadata }: AnyObject): ResourceType {
-  return resourceType({ apiVersion, kind, namespaced: metadata.namespace !== undefined });
-}
-
 /** Waits for objects that are being deleted: they can't be kept. */
 async function stepsFor(objects: readonly AnyObject[], cluster: ClusterApi): Promise<readonly Step[]> {
   let steps: readonly Step[] = [];
@@ -153,10 +154,7 @@ async function applyStep(
   };
   const options = { fieldManager: INSTALL_MANAGER, force: true, dryRun };
   const applied = await cluster.apply(typeOf(object), body, options);
-  // A dry run answers with the version that is there.
-  const same =
-    (!dryRun && present?.metadata.resourceVersion === applied.object.metadata.resourceVersion) ||
-    (present !== undefined && isUnchanged(present, applied.object));
+  const same = present !== undefined && isUnchanged(present, applied.object);
   const done = applied.created ? 'created' : 'configured';
   report(`${nameOf(object)} ${same ? 'unchanged' : dryRun ? `would be ${done}` : done}`);
 }

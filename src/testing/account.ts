@@ -10,6 +10,7 @@ import type { ResourceType } from '../contract/resource.js';
 import { accessObjects } from '../install/rules.js';
 import type { AccessObject } from '../install/rules.js';
 import { INSTALL_NAME } from '../install/names.js';
+import { typeOf } from '../install/objects.js';
 import type { PolicyRule } from '../install/rules.js';
 import type { Cluster } from './cluster.js';
 import { eventually } from './eventually.js';
@@ -84,11 +85,7 @@ export interface Grant {
 export async function grant(cluster: Cluster, given: Grant): Promise<void> {
   const { user } = given;
   const objects = grantObjects(given);
-  for (const object of objects) {
-    const { apiVersion, kind, metadata } = object;
-    const type = resourceType({ apiVersion, kind, namespaced: metadata.namespace !== undefined });
-    await cluster.apply(type, { ...object }, 'test');
-  }
+  for (const object of objects) await cluster.apply(typeOf(object), { ...object }, 'test');
   for (const { metadata, rules = [] } of objects)
     await eventually(async () => {
       const held = await heldRights(cluster, user, rules, metadata.namespace);
@@ -99,11 +96,9 @@ export async function grant(cluster: Cluster, given: Grant): Promise<void> {
 
 /** Withdraws what was granted in the whole cluster. What holds in a namespace goes with it. */
 export async function withdraw(cluster: Cluster, given: Grant): Promise<void> {
-  const everywhere = grantObjects(given).filter(({ metadata }) => metadata.namespace === undefined);
-  for (const { apiVersion, kind, metadata } of everywhere) {
-    const type = resourceType({ apiVersion, kind, namespaced: false });
-    await cluster.delete({ type, name: metadata.name }, { mayBeMissing: true });
-  }
+  for (const object of grantObjects(given))
+    if (object.metadata.namespace === undefined)
+      await cluster.delete({ type: typeOf(object), name: object.metadata.name }, { mayBeMissing: true });
 }
 
 /** Returns the Roles and ClusterRoles of a grant, each followed by its binding. */
