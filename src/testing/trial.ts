@@ -497,35 +497,33 @@ export type Rolling = Pick<Trial, 'settled' | 'isAlive' | 'objects' | 'pods' | '
 
 const realClock = { now: () => performance.now(), wait: (milliseconds: number) => delay(milliseconds) };
 
-/** Waits until it is settled and has its pods, or is dead, or the cluster says that pods can't come. */
-export async function rolledOut(trial: Rolling, name?: string, clock = realClock): Promise<void> {
-  await restOf(trial, name, clock);
-}
-
-/** @returns whether everything is there, and whether something had to be waited for */
-async function restOf(
+/**
+ * Waits until it is settled and has its pods, or is dead, or the cluster says that pods can't come.
+ * @param isRight asked once everything is there; its argument is whether an operator would know that by now. @default - anything is right
+ */
+export async function rolledOut(
   trial: Rolling,
-  name: string | undefined,
-  clock: typeof realClock,
-): Promise<{ readonly isOver: boolean; readonly hasWaited: boolean }> {
-  await trial.settled(name);
+  name?: string,
+  clock = realClock,
+  isRight: (isKnown: boolean) => Promise<boolean> = () => Promise.resolve(true),
+): Promise<void> {
   const started = clock.now();
-  for (let [isQuiet, hasWaited] = [true, false]; trial.isAlive;) {
+  for (let [since, wasRolling] = [started, false]; trial.isAlive;) {
+    await trial.settled(name);
     const objects = await trial.objects();
-    const isOver = objects.every(isComplete);
-    if (isOver && isQuiet) return { isOver, hasWaited };
-    const lasts = clock.now() - started;
-    const isLate = lasts > trial.run.pace.scaled(STUCK_MILLISECONDS);
-    if (lasts > ROLLOUT_MILLISECONDS || (isLate && [...objects, ...(await trial.pods())].some(isStuck)))
-      break;
-    hasWaited = true;
+    const isRolling = !objects.every(isComplete);
+    const [now, { pace }] = [clock.now(), trial.run];
+    if (isRolling) since = now;
+    const mayBeStuck = isRolling && now - started > pace.scaled(STUCK_MILLISECONDS);
+    const isOver =
+      now - started > ROLLOUT_MILLISECONDS ||
+      (mayBeStuck && [...objects, ...(await trial.pods())].some(isStuck));
+    const isKnown = isOver || now - since > pace.scaled(BEHIND_MILLISECONDS);
+    if ((isOver || (!isRolling && !wasRolling)) && (await isRight(isKnown))) return;
     // It may have been quiet until now, and learns of this only in a moment. What has waited for these objects comes then.
-    await clock.wait(isOver ? QUIET_MILLISECONDS : 100);
-    if (isOver) await trial.settled(name);
-    isQuiet = isOver;
+    await clock.wait(wasRolling && !isRolling ? QUIET_MILLISECONDS : 100);
+    wasRolling = isRolling;
   }
-  await trial.settled(name);
-  return { isOver: false, hasWaited: true };
 }
 
 /**
@@ -533,17 +531,12 @@ async function restOf(
  * that is Reconciling counts only where it stays although everything is there, as with a kind that waits for others.
  */
 export async function endState(trial: Rolling, clock = realClock): Promise<Normal> {
-  const started = clock.now();
-  for (let since = started; ;) {
-    const { isOver, hasWaited } = await restOf(trial, undefined, clock);
-    const state = await trial.state();
-    const now = clock.now();
-    if (hasWaited) since = now;
-    const stays = now - since > trial.run.pace.scaled(BEHIND_MILLISECONDS);
-    const isRight = !isOver || stays || now - started > ROLLOUT_MILLISECONDS;
-    if (isRight || !hasCondition(state, 'Reconciling')) return state;
-    await clock.wait(100);
-  }
+  let state: Normal = {};
+  await rolledOut(trial, undefined, clock, async (isKnown) => {
+    state = await trial.state();
+    return isKnown || !hasCondition(state, 'Reconciling');
+  });
+  return state;
 }
 
 /** Reports whether a condition is True. */

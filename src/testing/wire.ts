@@ -166,10 +166,6 @@ export class Wire implements Transport {
     return { ...answer, chunks: feed.out };
   }
 
-  withdraw(): void {
-    this.inner.withdraw?.();
-  }
-
   async close(): Promise<void> {
     await this.inner.close();
   }
