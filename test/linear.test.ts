@@ -37,7 +37,7 @@ function waitInChain(length: number): unknown {
 function manySlices(count: number): unknown {
   const readyPorts = (n: number): string[] => Array.from({ length: 100 }, (_, port) => `${n}-${port}/TCP`);
   const slices = Array.from({ length: count }, (_, n) => ({
-    kept: { service: 'shop/web', readyPorts: readyPorts(n) },
+    ...{ service: 'shop/web', readyPorts: readyPorts(n) },
   }));
   const reader = { mappedTo: () => slices } as unknown as Reader;
   return upstreamsIn(

@@ -4,7 +4,7 @@ import { messageOf, OperatorError } from '../contract/error.js';
 import type { KindFlag } from '../contract/kind.js';
 import { statusFieldManager } from '../contract/names.js';
 import { refOf, type CustomResource } from '../contract/object.js';
-import type { Conclusion, EventProps } from '../contract/plan.js';
+import type { EventProps, EventStep, StatusWrite } from '../contract/plan.js';
 import { statusOrError } from '../values/origin.js';
 
 /**
@@ -60,29 +60,31 @@ interface Told {
   readonly events: readonly (EventProps | undefined)[];
 }
 
-/** Concludes a plan with the statuses and events of several custom resources. What is thrown for one is the error of that one alone. */
-export function concludeEach<Resource extends CustomResource, Found extends Told>(
+/**
+ * Concludes a plan with the statuses and events of several custom resources, those for which something is told. What is thrown for
+ * one is the error of that one alone.
+ */
+export function concludeEach<Item extends { readonly cr: CustomResource }, Found extends Told>(
   kind: string,
-  crs: readonly Resource[],
-  tell: (cr: Resource) => Found | undefined,
-): Pick<Conclusion, 'status' | 'events'> & { readonly told: readonly (readonly [Resource, Found])[] } {
-  const all = crs.flatMap((cr) => {
-    const found = statusOrError(refOf(cr), () => tell(cr));
-    return found ? [[cr, found] as const] : [];
-  });
+  items: readonly Item[],
+  tell: (item: Item) => Found | undefined,
+) {
   const fieldManager = statusFieldManager(kind);
-  const told = all.flatMap(([cr, found]) => (found instanceof OperatorError ? [] : [[cr, found] as const]));
-  return {
-    told,
-    status: all.map(([target, found]) => ({
-      ...{ target, fieldManager },
-      status: found instanceof OperatorError ? found : found.status,
-    })),
-    events: told.flatMap(([cr, { events }]) => {
-      const regarding = { ...refOf(cr), uid: cr.metadata.uid ?? '' };
-      return events.flatMap((event) => (event ? { regarding, event } : []));
-    }),
-  };
+  const status: StatusWrite[] = [];
+  const events: EventStep[] = [];
+  const told: Found[] = [];
+  for (const item of items) {
+    const { cr: target } = item;
+    const found = statusOrError(refOf(target), () => tell(item));
+    if (!found) continue;
+    const isError = found instanceof OperatorError;
+    status.push({ target, fieldManager, status: isError ? found : found.status });
+    if (isError) continue;
+    told.push(found);
+    const regarding = { ...refOf(target), uid: target.metadata.uid ?? '' };
+    events.push(...found.events.flatMap((event) => (event ? { regarding, event } : [])));
+  }
+  return { status, events, told };
 }
 
 /** Form of a flag's value that is checked alike by the command line and by a schema. */

@@ -1,27 +1,18 @@
 import { TOLERATED_SKEW_MILLISECONDS } from '../../contract/controller.js';
 import type { Controller, Metric, Reader, Watch } from '../../contract/controller.js';
-import { OperatorError } from '../../contract/error.js';
-import { PAUSED_ANNOTATION, statusFieldManager } from '../../contract/names.js';
-import { keyOf, refOf, type AnyObject, type ObjectMeta } from '../../contract/object.js';
-import { statusOrError } from '../../values/origin.js';
-import type {
-  Conclusion,
-  EventStep,
-  Explanation,
-  ForeignHandler,
-  Plan,
-  Sample,
-} from '../../contract/plan.js';
+import { keepWithoutManagedFields } from '../../author/owned-children.js';
+import { keyOf } from '../../contract/object.js';
+import type { Conclusion, ForeignHandler, Plan, Sample } from '../../contract/plan.js';
 import { resourceType, type ResourceType } from '../../contract/resource.js';
-import { DELETIONS_KEPT_MILLISECONDS, type Deletion, type Deletions } from './deletions.js';
+import { concludeEach } from '../common.js';
 import { keepJob, type KeptJob } from './job.js';
-import { Matching, WHY } from './matching.js';
-import { ALL_NEWS, explanationOf } from './messages.js';
-import { inTurn, isoSeconds, jobKey, lookAt, pass, type DueJob } from './pass.js';
+import { Matching, WHY, type Judged } from './matching.js';
+import { explanationOf, newsOf } from './messages.js';
+import { inTurn, isoSeconds, lookAt, pass, type DueJob } from './pass.js';
 import type { Settings } from './settings.js';
 import type { LiveWatcher } from './spec.js';
 import { Report, type Failures, type PlanContext, type Result } from './status.js';
-import { Sweeper, type SweepStep } from './sweep.js';
+import { DELETIONS_KEPT_MILLISECONDS, Sweeper, type Deletion, type SweepStep } from './sweep.js';
 import { WatcherSet, type ReadWatcher, type Watcher } from './watcher.js';
 
 export const JOBS: ResourceType = resourceType({ apiVersion: 'batch/v1', kind: 'Job' });
@@ -56,13 +47,10 @@ interface Clocks {
 }
 
 /** Input of a plan. */
-interface Seen {
+interface Seen extends Judged {
   readonly all: readonly ReadWatcher[];
   /** Watchers among them that can work. */
   readonly watchers: readonly Watcher[];
-  readonly jobs: readonly KeptJob[];
-  /** Namespaces of which Jobs are missing. */
-  readonly waiting: ReadonlySet<string>;
 }
 
 /**
@@ -101,7 +89,7 @@ export class JobWatcherController implements Controller {
     this.matching = new Matching(settings);
     const mapsTo = (): readonly string[] => [KEY];
     this.watches = [
-      { type, keep: keepWatcher, writes: ['status'], mapsTo },
+      { type, keep: keepWithoutManagedFields, writes: ['status'], mapsTo },
       { type: JOBS, keep: keepJob, readOnly: true, writes: ['delete'], mapsTo },
     ];
   }
@@ -109,16 +97,13 @@ export class JobWatcherController implements Controller {
   reconcile(_: string, reader: Reader, now: Date): Plan {
     const seen = this.see(reader, SLICE_MILLISECONDS);
     if (seen) return this.plan(seen, now);
-    const explanations = (): readonly Explanation[] => {
-      const whole = this.see(reader, Infinity);
-      return (whole && this.plan(whole, now).conclude([]).explanations) ?? [];
-    };
+    const whole = (): Conclusion => this.plan(this.see(reader, Infinity) as Seen, now).conclude([]);
     return {
       steps: [],
       conclude: () => ({
         ...({ status: [], events: [], next: 'now' } as const),
         get explanations() {
-          return explanations();
+          return whole().explanations ?? [];
         },
       }),
     };
@@ -132,13 +117,12 @@ export class JobWatcherController implements Controller {
     const living = crs.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
     const all = this.watchers.read(living, isTimeUp);
     if (!all) return undefined;
-    const watchers = all.flatMap(({ watcher }) => (watcher instanceof OperatorError ? [] : [watcher]));
+    const watchers = all.flatMap(({ watcher }) => watcher ?? []);
     this.matching.update(watchers);
-    const jobs = reader.mappedTo(JOBS, KEY) as readonly KeptJob[];
-    const waiting = this.matching.catchUp(jobs, isTimeUp);
-    if (waiting.size > 0 && ++this.slices <= MAX_SLICES) return undefined;
+    const judged = this.matching.group(reader.mappedTo(JOBS, KEY) as readonly KeptJob[], isTimeUp);
+    if (judged.waiting.size > 0 && ++this.slices <= MAX_SLICES) return undefined;
     this.slices = 0;
-    return { all, watchers, jobs: jobs.filter((job) => this.matching.isJudged(job)), waiting };
+    return { all, watchers, ...judged };
   }
 
   private plan(seen: Seen, now: Date): Plan {
@@ -153,22 +137,13 @@ export class JobWatcherController implements Controller {
       steps: deleted.map((one) => sweepStep(one, now)),
       conclude: (changes) => {
         // What was done counts, also where no status is written, since the API server has gone.
-        const results = taken.map((report) => ({
-          report,
-          result: statusOrError(refOf(report.read.cr), () => {
-            const found = report.after(changes);
-            return { ...found, events: eventsOf(report.read.cr, found) };
-          }),
-        }));
-        const good = results.flatMap(({ result }) => (result instanceof OperatorError ? [] : result));
+        const { told, ...conclusion } = concludeEach(this.kind, taken, (report) => {
+          const result = report.after(changes);
+          return { ...result, events: result.isNews ? newsOf(report.cr.status ?? {}, result.status) : [] };
+        });
         return {
-          status: results.map(({ report, result }) => ({
-            target: report.read.cr,
-            fieldManager: statusFieldManager(this.kind),
-            status: result instanceof OperatorError ? result : result.status,
-          })),
-          events: good.flatMap(({ events }) => events),
-          samples: samplesOf(reports, good, due.length, (one) => this.deletionTime(one, now.getTime())),
+          ...conclusion,
+          samples: samplesOf(reports, told, due.length, (one) => this.deletedAt(one, now.getTime())),
           ...this.next(seen, reports, left, due[MAX_DELETES], now),
           get explanations() {
             return reports.map(explanationOf);
@@ -194,50 +169,48 @@ export class JobWatcherController implements Controller {
   }
 
   /** Returns those whose status the plan computes, longest ago first, and those that wait for the next. */
-  private takeTurns(reports: readonly Report[], deleting: ReadonlySet<ReadWatcher['watcher']>) {
+  private takeTurns(reports: readonly Report[], deleting: ReadonlySet<Watcher>) {
     const pending = reports.filter(({ isPending }) => isPending).sort((a, b) => a.turn - b.turn);
-    const acting = reports.filter(({ read }) => deleting.has(read.watcher));
+    const acting = reports.filter(({ watcher }) => watcher && deleting.has(watcher));
     const taken = new Set([...pending.slice(0, MAX_STATUSES), ...acting]);
     this.turns++;
     for (const report of taken) report.turn = this.turns;
     return { taken: [...taken], left: pending.filter((report) => !taken.has(report)) };
   }
 
-  private get deletions(): Deletions {
-    return this.sweeper.deletions;
+  private deletionsOf(job: KeptJob, now: number): readonly Deletion[] {
+    return this.sweeper.deletions.of(keyOf(job), now);
   }
 
-  private deletionTime(one: DueJob, now: number): number | undefined {
-    const { uid } = one.job.metadata;
-    return this.deletions.of(jobKey(one), now).findLast((deletion) => deletion.uid === uid)?.at;
+  private deletedAt({ job }: DueJob, now: number): number {
+    return this.deletionsOf(job, now).findLast(({ uid }) => uid === job.metadata.uid)?.at ?? now;
   }
 
-  private look({ all, watchers, jobs, waiting }: Seen, now: number): Report[] {
+  private look({ all, watchers, groups, waiting }: Seen, now: number): Report[] {
     const context: PlanContext = {
       now,
       // Else the time of a plan is that of our own clock.
       isSkewed: Math.abs(now - this.clocks.wall()) > TOLERATED_SKEW_MILLISECONDS,
-      finishedAt: (deleted) => Math.max(now, ...deleted.map((one) => this.deletionTime(one, now) ?? now)),
+      deletedAt: (one) => this.deletedAt(one, now),
     };
     const before = this.reports;
     this.reports = new Map();
-    const byWatcher = new Map<ReadWatcher['watcher'], Report>();
+    const byWatcher = new Map<Watcher | undefined, Report>();
     for (const read of all) {
       const { uid = '' } = read.cr.metadata;
-      const report = before.get(uid) ?? new Report(read, context, this.failures);
+      const report = before.get(uid) ?? new Report(this.failures);
       report.begin(read, context);
       this.reports.set(uid, report);
       byWatcher.set(read.watcher, report);
     }
-    const reportOf = (watcher: Watcher): Report => byWatcher.get(watcher) as Report;
     const found = pass({
-      ...{ watchers, jobs, now },
-      verdicts: (job) => this.matching.verdicts(job),
-      recreatedUntil: (job) => recreatedUntil(job, this.deletions.of(keyOf(job), now)),
+      ...{ watchers, groups, now },
+      recreatedUntil: (job) => recreatedUntil(job, this.deletionsOf(job, now)),
       hasFailed: this.hasFailed,
-      opensAt: (watcher) => (isWaiting(watcher, waiting) ? now + 1000 : reportOf(watcher).opensAt(watcher)),
+      opensAt: (watcher) =>
+        isWaiting(watcher, waiting) ? now + 1000 : (byWatcher.get(watcher)?.opensAt ?? -Infinity),
     });
-    for (const [watcher, result] of found) reportOf(watcher).pass = result;
+    for (const report of this.reports.values()) report.pass = report.watcher && found.get(report.watcher);
     return [...this.reports.values()];
   }
 }
@@ -271,25 +244,8 @@ function sweepStep({ job, watcher, finish, dueAt }: DueJob, now: Date): SweepSte
 
 /** Returns when the older of the last two deletions of that name is forgotten. */
 function recreatedUntil({ metadata }: KeptJob, before: readonly Deletion[]): number | undefined {
-  const others = new Map(before.filter(({ uid }) => uid !== metadata.uid).map(({ uid, at }) => [uid, at]));
-  const older = [...others.values()].at(-RECREATED_AFTER);
-  return older === undefined ? undefined : older + DELETIONS_KEPT_MILLISECONDS;
-}
-
-function eventsOf(cr: LiveWatcher, { status, isNews }: Result): EventStep[] {
-  const regarding = { ...refOf(cr), uid: cr.metadata.uid ?? '' };
-  const events = isNews ? ALL_NEWS.map((news) => news(cr.status ?? {}, status)) : [];
-  return events.flatMap((event) => (event ? { regarding, event } : []));
-}
-
-/** Leaves out the bookkeeping that nothing here reads. */
-function keepWatcher({ apiVersion, kind, metadata, spec, status }: AnyObject): AnyObject {
-  const { managedFields, annotations, labels, ...rest } = metadata as ObjectMeta & {
-    managedFields?: unknown;
-  };
-  const paused = annotations?.[PAUSED_ANNOTATION];
-  const kept = paused === undefined ? rest : { ...rest, annotations: { [PAUSED_ANNOTATION]: paused } };
-  return { apiVersion, kind, metadata: kept, spec, ...(status !== undefined && { status }) };
+  const older = before.filter(({ uid }) => uid !== metadata.uid).at(-RECREATED_AFTER);
+  return older && older.at + DELETIONS_KEPT_MILLISECONDS;
 }
 
 const DELETED = 'reconstruct_jobs_deleted_total';
@@ -323,17 +279,15 @@ function samplesOf(
   reports: readonly Report[],
   results: readonly Result[],
   due: number,
-  deletionTime: (one: DueJob) => number | undefined,
+  deletedAt: (one: DueJob) => number,
 ): Sample[] {
   const deleted = results.flatMap((result) => result.deleted);
-  const active = reports.filter(
-    ({ read: { watcher } }) => !(watcher instanceof OperatorError || watcher.dryRun),
-  );
+  const active = reports.filter(({ watcher }) => watcher && !watcher.dryRun);
   const reasons = (Object.keys(WHY) as (keyof typeof WHY)[]).filter((reason) => reason !== 'DecidedByOther');
   return [
     ...deleted.flatMap((one) => [
       { metric: DELETED, labels: { outcome: one.finish.outcome }, value: 1 },
-      { metric: LAG, value: Math.max(0, (deletionTime(one) ?? one.dueAt) - one.dueAt) / 1000 },
+      { metric: LAG, value: Math.max(0, deletedAt(one) - one.dueAt) / 1000 },
     ]),
     ...results.flatMap(({ errors }) =>
       errors.map(({ reason }) => ({ metric: ERRORS, labels: { reason }, value: 1 })),

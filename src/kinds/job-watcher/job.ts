@@ -1,7 +1,7 @@
-import type { V1Job } from '@kubernetes/client-node';
+import type { V1Job, V1JobStatus } from '@kubernetes/client-node';
 import type { Wire } from '../../author/kubernetes-types.js';
 import { controllerOf } from '../../contract/object.js';
-import type { AnyObject, KubernetesObject, ObjectMeta } from '../../contract/object.js';
+import type { AnyObject, ObjectMeta } from '../../contract/object.js';
 import { given } from '../common.js';
 import { durationSeconds } from './duration.js';
 
@@ -68,8 +68,8 @@ export function keepJob(job: AnyObject): KeptJob | undefined {
   const { name, namespace = '', uid = '', labels = {}, annotations = {} } = job.metadata;
   if (Object.keys(labels).length > MAX_LABELS) return undefined;
   const controller = controllerOf(job);
-  const finish = finishOf(job.status);
-  const overrides = overridesOf(job);
+  const finish = finishOf(job.status as Wire<V1JobStatus> | undefined);
+  const overrides = overridesOf(annotations);
   const isTracked =
     TRACKING.some((mark) => Object.hasOwn(annotations, mark)) ||
     TRACKING_LABELS.some((mark) => Object.hasOwn(labels, mark));
@@ -117,30 +117,21 @@ function shared(text: string): string {
 
 const OUTCOMES: Readonly<Record<string, Outcome>> = { Complete: 'completed', Failed: 'failed' };
 
-/** RFC 3339, of which Kubernetes writes whole seconds. */
-const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
-
 /**
  * Reads how and when a Job finished: by the condition `Complete` or `Failed`, as Kubernetes' own controller judges. Counters
  * say nothing: a Job may have failed pods and complete, and `SuccessCriteriaMet` and `FailureTarget` come before the
  * end.
  * @returns undefined for one that hasn't finished, `unclear` where the conditions contradict each other or give no time
  */
-export function finishOf(status: unknown): Finish | 'unclear' | undefined {
-  const { conditions } = (status ?? {}) as { readonly conditions?: unknown };
-  if (!Array.isArray(conditions)) return undefined;
-  const [final, ...others] = (
-    conditions as ({ type: string; status: string; lastTransitionTime: unknown } | null)[]
-  ).filter((condition) => condition?.status === 'True' && Object.hasOwn(OUTCOMES, condition.type));
+export function finishOf({ conditions = [] }: Wire<V1JobStatus> = {}): Finish | 'unclear' | undefined {
+  const held = conditions.filter(({ type, status }) => status === 'True' && Object.hasOwn(OUTCOMES, type));
+  const [final, ...others] = held;
   if (!final) return undefined;
-  const time = final.lastTransitionTime;
-  const milliseconds = typeof time === 'string' && TIME.test(time) ? Date.parse(time) : NaN;
-  if (others.length > 0 || Number.isNaN(milliseconds)) return 'unclear';
-  // A fraction counts as a whole second, so that nothing is deleted before its time.
-  return { outcome: OUTCOMES[final.type] as Outcome, at: Math.ceil(milliseconds / 1000) * 1000 };
+  const at = Date.parse(final.lastTransitionTime ?? '');
+  return others.length > 0 || isNaN(at) ? 'unclear' : { outcome: OUTCOMES[final.type] as Outcome, at };
 }
 
-function overridesOf({ metadata: { annotations = {} } }: KubernetesObject): Overrides | undefined {
+function overridesOf(annotations: Readonly<Record<string, string>>): Overrides | undefined {
   const keep = annotations[KEEP_ANNOTATION];
   if (keep === 'true') return 'keep';
   if (keep !== undefined && keep !== 'false') return 'invalid';

@@ -48,6 +48,13 @@ interface Scope {
   readonly lists: Map<string, readonly Verdict[]>;
 }
 
+/** Jobs that are judged, by verdicts: those of one group are in one namespace. */
+export interface Judged {
+  readonly groups: ReadonlyMap<readonly Verdict[], readonly KeptJob[]>;
+  /** Namespaces in which Jobs have yet to be judged. */
+  readonly waiting: ReadonlySet<string>;
+}
+
 /** Maximum number of lists of verdicts; beyond it, each is of few Jobs, as where each Job names its own TTL. */
 const MAX_LISTS = 1000;
 
@@ -72,35 +79,32 @@ export class Matching {
     this.scopes = new Map();
   }
 
-  /** Returns the verdicts of the watchers that match a Job. */
-  verdicts(job: KeptJob): readonly Verdict[] {
-    const scope = this.scopeOf(job.metadata.namespace);
-    const known = this.byJob.get(job);
-    if (known?.scope === scope) return known.verdicts;
-    const verdicts = this.judge(job, scope);
-    this.byJob.set(job, { scope, verdicts });
-    return verdicts;
-  }
-
-  isJudged(job: KeptJob): boolean {
-    const scope = this.scopes.get(job.metadata.namespace);
-    return scope !== undefined && this.byJob.get(job)?.scope === scope;
-  }
-
   /**
-   * Judges those that haven't been, in turn of their namespaces, until time is up.
-   * @returns the namespaces in which some are left
+   * Groups Jobs by the verdicts of the watchers that match them. Those that haven't been judged are, in turn of their namespaces,
+   * until time is up.
    */
-  catchUp(jobs: readonly KeptJob[], isTimeUp: () => boolean): ReadonlySet<string> {
+  group(jobs: readonly KeptJob[], isTimeUp: () => boolean): Judged {
+    const groups = new Map<readonly Verdict[], KeptJob[]>();
     const waiting = new Map<string, KeptJob[]>();
-    for (const job of jobs) if (!this.isJudged(job)) addTo(waiting, job.metadata.namespace, job);
+    for (const job of jobs) {
+      const { namespace } = job.metadata;
+      const known = this.byJob.get(job);
+      if (known && known.scope === this.scopes.get(namespace)) addTo(groups, known.verdicts, job);
+      else addTo(waiting, namespace, job);
+    }
     while (waiting.size > 0)
       for (const [namespace, left] of waiting) {
-        this.verdicts(left.pop() as KeptJob);
+        const job = left.pop() as KeptJob;
+        const scope = this.scopeOf(namespace);
+        // Judged before the last change of the watchers, which has changed none of its namespace.
+        const known = this.byJob.get(job);
+        const verdicts = known?.scope === scope ? known.verdicts : this.judge(job, scope);
+        this.byJob.set(job, { scope, verdicts });
+        addTo(groups, verdicts, job);
         if (left.length === 0) waiting.delete(namespace);
-        if (isTimeUp()) return new Set(waiting.keys());
+        if (isTimeUp()) return { groups, waiting: new Set(waiting.keys()) };
       }
-    return new Set();
+    return { groups, waiting: new Set() };
   }
 
   private scopeOf(namespace: string): Scope {

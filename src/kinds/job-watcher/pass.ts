@@ -1,17 +1,15 @@
 import { rfc3339Seconds } from '../../author/conditions.js';
-import { controllerOf, keyOf } from '../../contract/object.js';
+import { controllerOf } from '../../contract/object.js';
 import type { Finish, KeptJob } from './job.js';
-import { addTo, type Due, type Reason, type Verdict } from './matching.js';
+import { addTo, type Due, type Judged, type Reason, type Verdict } from './matching.js';
 import type { KeepLast, Limits } from './spec.js';
 import type { Watcher } from './watcher.js';
 
 export interface PassInput {
   readonly watchers: readonly Watcher[];
-  readonly jobs: readonly KeptJob[];
+  readonly groups: Judged['groups'];
   /** Time in milliseconds since the epoch, by the API server's clock where it differs. */
   readonly now: number;
-  /** See `Matching.verdicts`. */
-  readonly verdicts: (job: KeptJob) => readonly Verdict[];
   /** Returns until when a Job stays, since Jobs of its name come back whenever they are deleted. */
   readonly recreatedUntil: (job: KeptJob) => number | undefined;
   /** Reports whether the deletion of a Job has failed as it is. */
@@ -53,48 +51,33 @@ export function lookAt({ nextDeletion = Infinity, judgedAgainAt = Infinity }: Pa
   return Math.min(nextDeletion, judgedAgainAt);
 }
 
-/** Jobs that share one list of verdicts are counted together, so that a Job costs one step and not one for each watcher. */
-interface Tally {
-  readonly namespace: string;
-  /** The verdicts that depend on the time and on the Job. */
-  readonly due: readonly Due[];
-  matched: number;
-  finished: number;
-}
-
 /** Looks at all Jobs once: what is due, what stays and why. */
 export function pass(input: PassInput): ReadonlyMap<Watcher, WatcherPass> {
   const results = new Map(input.watchers.map((watcher) => [watcher, emptyPass()]));
   const result = (watcher: Watcher): WatcherPass => results.get(watcher) as WatcherPass;
   const newestJobs = newestOf(input);
   const due = new Map<Watcher, DueJob[]>();
-  const tallies = new Map<readonly Verdict[], Tally>();
-  for (const job of input.jobs) {
-    const verdicts = input.verdicts(job);
-    let tally = tallies.get(verdicts);
-    if (!tally) {
-      const those = verdicts.filter((verdict) => 'ttlSeconds' in verdict);
-      tally = { namespace: job.metadata.namespace, due: those, matched: 0, finished: 0 };
-      tallies.set(verdicts, tally);
-    }
-    tally.matched++;
-    if (job.finish !== undefined) tally.finished++;
-    for (const verdict of tally.due) {
-      const { watcher } = verdict;
-      // A dry run is judged as if it were none.
-      const isKept = newestJobs.all.has(job) || (watcher.dryRun && newestJobs.of.get(watcher)?.has(job));
-      const found = isKept ? 'KeepLast' : ripe(verdict, job, input, result(watcher));
-      if (typeof found === 'string') count(result(watcher), found);
-      else addTo(due, watcher, found);
-    }
-  }
-  for (const [verdicts, { namespace, matched, finished }] of tallies) {
+  for (const [verdicts, jobs] of input.groups) {
+    const [first] = jobs;
+    const finished = jobs.filter(({ finish }) => finish !== undefined).length;
     for (const verdict of verdicts) {
-      const its = result(verdict.watcher);
-      its.namespaces.add(namespace);
-      its.matched += matched;
+      const { watcher } = verdict;
+      const its = result(watcher);
+      if (first) its.namespaces.add(first.metadata.namespace);
+      its.matched += jobs.length;
       its.finished += finished;
-      if ('stays' in verdict) count(its, verdict.stays, matched);
+      if ('stays' in verdict) {
+        count(its, verdict.stays, jobs.length);
+        continue;
+      }
+      // A dry run is judged as if it were none.
+      const own = watcher.dryRun ? newestJobs.of.get(watcher) : undefined;
+      for (const job of jobs) {
+        const isKept = newestJobs.all.has(job) || own?.has(job);
+        const found = isKept ? 'KeepLast' : ripe(verdict, job, input, its);
+        if (typeof found === 'string') count(its, found);
+        else addTo(due, watcher, found);
+      }
     }
     noteOverlaps(verdicts, result);
   }
@@ -142,10 +125,11 @@ function noteOverlaps(verdicts: readonly Verdict[], result: (watcher: Watcher) =
 }
 
 /** Returns the newest Jobs that watchers keep: whatever the priority, any watcher may keep a Job but a dry run. */
-function newestOf({ verdicts, watchers, jobs }: PassInput) {
+function newestOf({ groups }: PassInput) {
   const matched = new Map<Watcher, KeptJob[]>();
-  for (const job of watchers.some(({ keepLast }) => keepLast) ? jobs : [])
-    for (const { watcher } of verdicts(job)) if (watcher.keepLast) addTo(matched, watcher, job);
+  for (const [verdicts, jobs] of groups)
+    for (const { watcher } of verdicts)
+      for (const job of watcher.keepLast ? jobs : []) addTo(matched, watcher, job);
   const of = new Map([...matched].map(([watcher, its]) => [watcher, newest(watcher.keepLast ?? {}, its)]));
   return { of, all: new Set([...of].flatMap(([{ dryRun }, its]) => (dryRun ? [] : [...its]))) };
 }
@@ -226,10 +210,6 @@ export function allowance(
   // Where not even one is allowed, waiting is pointless, too.
   if (mode === 'Throttle' && most > 0) return { count: most, exceeded: false };
   return { count: 0, exceeded: true };
-}
-
-export function jobKey({ job }: Pick<DueJob, 'job'>): string {
-  return keyOf(job);
 }
 
 /** Later ones have no form that the API server takes, and a Job may say that it finished at any time. */

@@ -1,5 +1,5 @@
-import { OperatorError } from '../../contract/error.js';
 import type { KindContext, KindFlag } from '../../contract/kind.js';
+import { matching } from '../common.js';
 
 /** Decisions of the admin, which no JobWatcher can change. */
 export interface Settings {
@@ -22,13 +22,13 @@ export const flags: readonly KindFlag[] = [
     name: ADMIN_NAMESPACES,
     description:
       "namespaces whose JobWatchers may act in others too (default: the operator's own, but not default)",
-    ...namespaces(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/),
+    ...namespaces('[a-z0-9]([-a-z0-9]*[a-z0-9])?'),
   },
   {
     name: PROTECTED_NAMESPACES,
     description:
       "namespaces in which no Job is deleted, * for any characters (default: kube-* and the operator's own)",
-    ...namespaces(/^[-a-z0-9*]+$/),
+    ...namespaces('[-a-z0-9*]+'),
   },
   {
     name: DELETES_PER_SECOND,
@@ -39,14 +39,8 @@ export const flags: readonly KindFlag[] = [
   },
 ];
 
-function namespaces(pattern: RegExp): Omit<KindFlag, 'name' | 'description'> {
-  return {
-    value: 'namespaces',
-    list: true,
-    check: (value) =>
-      value.length <= 63 && pattern.test(value) ? undefined : `"${value}" is not the name of a namespace`,
-    schema: { type: 'string', maxLength: 63, pattern: pattern.source },
-  };
+function namespaces(pattern: string) {
+  return { ...matching(pattern, 63, 'the name of a namespace'), value: 'namespaces', list: true } as const;
 }
 
 function checkRate(value: string): string | undefined {
@@ -56,17 +50,13 @@ function checkRate(value: string): string | undefined {
     : `"${value}" is not a whole number from 1 to ${MAX_DELETES_PER_SECOND}`;
 }
 
-/** Reads the flags, which stand in place of the defaults. @throws OperatorError `InvalidInput` */
+/** Reads the flags, which stand in place of the defaults. */
 export function settingsOf({ flags: given = {}, operatorNamespace }: KindContext): Settings {
   // Everyone may work in `default`: an operator that runs there makes no one an admin, and protects no Job.
   const own = operatorNamespace === undefined || operatorNamespace === 'default' ? [] : [operatorNamespace];
-  const rate = [given[DELETES_PER_SECOND] ?? String(DEFAULT_DELETES_PER_SECOND)].flat().join();
-  const problem = checkRate(rate);
-  if (problem !== undefined)
-    throw new OperatorError({ reason: 'InvalidInput', message: `${DELETES_PER_SECOND}: ${problem}` });
   return {
     adminNamespaces: [given[ADMIN_NAMESPACES] ?? own].flat(),
     protectedNamespaces: [given[PROTECTED_NAMESPACES] ?? ['kube-*', ...own]].flat(),
-    deletesPerSecond: Number(rate),
+    deletesPerSecond: Number(given[DELETES_PER_SECOND] ?? DEFAULT_DELETES_PER_SECOND),
   };
 }

@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ChangeSet } from '../../contract/change.js';
 import { dateConditions } from '../../author/conditions.js';
-import { OperatorError } from '../../contract/error.js';
-import { objectId } from '../../contract/object.js';
+import type { OperatorError } from '../../contract/error.js';
+import { keyOf, objectId } from '../../contract/object.js';
 import { given } from '../common.js';
 import type { KeptJob } from './job.js';
 import { isSameList } from './matching.js';
 import { CONDITION_TYPES, conditionsOf, hasTried } from './messages.js';
-import { isoSeconds, jobKey, type DueJob, type WatcherPass } from './pass.js';
-import type { JobWatcherStatus, RunCounts } from './spec.js';
+import { isoSeconds, type DueJob, type WatcherPass } from './pass.js';
+import type { JobWatcherStatus, LiveWatcher, RunCounts } from './spec.js';
 import type { ReadWatcher, Watcher } from './watcher.js';
 
 /**
@@ -23,8 +23,8 @@ export interface PlanContext {
   readonly now: number;
   /** Whether the API server's clock counts, since ours is too far off. */
   readonly isSkewed: boolean;
-  /** Returns when the last of these deletions was done; `now` where there is none. */
-  readonly finishedAt: (deleted: readonly DueJob[]) => number;
+  /** Returns when a Job was deleted that the plan has deleted. */
+  readonly deletedAt: (one: DueJob) => number;
 }
 
 /** Work done for a watcher since its status was written. */
@@ -37,17 +37,13 @@ interface Done {
   readonly failed: ReadonlySet<string>;
 }
 
-/** A status, and whether it is to be written. */
-interface Output {
-  readonly status: JobWatcherStatus;
-  /** Whether the status differs from the one that is there. */
-  readonly isNews: boolean;
-  /** Time from which the held back status may be written. @default - nothing is held back */
-  readonly dueAt?: number;
-}
-
 /** Outcome of a plan for one watcher. */
-export interface Result extends Output {
+export interface Result {
+  readonly status: JobWatcherStatus;
+  /** Whether the status differs from the one that is there, and is to be written. */
+  readonly isNews: boolean;
+  /** Time from which a status that is held back may be written. @default - nothing is held back */
+  readonly dueAt?: number;
   readonly deleted: readonly DueJob[];
   readonly errors: readonly OperatorError[];
 }
@@ -61,11 +57,15 @@ const REFUSED_FREQUENCY_SECONDS = 60;
  * run has deleted or failed, or where the numbers have changed. What runs have done since is remembered here. Nothing is
  * decided by it but when a run with limits may follow the last, and a status the last; a restart may forget it.
  */
-export class Report {
+export class Report implements ReadWatcher {
+  cr!: LiveWatcher;
+  watcher: Watcher | undefined;
+  error: OperatorError | undefined;
   /** Number of the plan that computed its status last; 0 before there was one. */
   turn = 0;
   /** Findings of the plan. @default - the spec can't work, and nothing was looked at */
   pass: WatcherPass | undefined;
+  private context!: PlanContext;
   private done: Done | undefined;
   /** Time at which a status was written last. */
   private writtenAt = -Infinity;
@@ -74,31 +74,28 @@ export class Report {
   private inputs: readonly unknown[] = [];
   private result: Result | undefined;
 
-  constructor(
-    public read: ReadWatcher,
-    private context: PlanContext,
-    private readonly failures: Failures,
-  ) {}
+  constructor(private readonly failures: Failures) {}
 
   /** Begins a plan, and forgets what the status that is there now has. */
-  begin(read: ReadWatcher, context: PlanContext): void {
+  begin({ cr, watcher, error }: ReadWatcher, context: PlanContext): void {
     // An edit of a user comes before what follows from others.
-    if (read.cr.metadata.generation !== this.read.cr.metadata.generation) this.turn = 0;
-    [this.read, this.context] = [read, context];
+    if (this.result && cr.metadata.generation !== this.cr.metadata.generation) this.turn = 0;
+    [this.cr, this.watcher, this.error, this.context] = [cr, watcher, error, context];
     this.pass = undefined;
-    if (!this.offer || !isOfSameRun(this.offer.status, read.cr.status)) return;
+    if (!this.offer || !isOfSameRun(this.offer.status, cr.status)) return;
     this.writtenAt = this.offer.at;
     this.done = this.offer = undefined;
   }
 
-  /** Returns when a run with limits may follow the last: after `frequency`, but at once where the spec has changed. */
-  opensAt({ limits, dryRun, frequencySeconds }: Watcher): number {
-    if (!limits || dryRun) return -Infinity;
-    const { metadata, status = {} } = this.read.cr;
+  /** Time from which a run with limits may follow the last: after `frequency`, but at once where the spec has changed. */
+  get opensAt(): number {
+    const { watcher, done } = this;
+    if (!watcher?.limits || watcher.dryRun) return -Infinity;
+    const { metadata, status = {} } = this.cr;
     const { lastStarted, lastRun, observedGeneration } = status;
-    if (!this.done && observedGeneration !== metadata.generation) return -Infinity;
+    if (!done && observedGeneration !== metadata.generation) return -Infinity;
     const last = lastRun && hasTried(lastRun) ? timeOf(lastStarted) : -Infinity;
-    return (this.done?.startedAt ?? last) + frequencySeconds * 1000;
+    return (done?.startedAt ?? last) + watcher.frequencySeconds * 1000;
   }
 
   /** Whether its status has to be computed: what it is made of has changed, or it may be written now. */
@@ -117,8 +114,7 @@ export class Report {
 
   /** Jobs that the plan is to delete; a plan may take a part of them. */
   get due(): readonly DueJob[] {
-    const { watcher } = this.read;
-    return watcher instanceof OperatorError || watcher.dryRun ? [] : (this.pass?.due ?? []);
+    return this.watcher?.dryRun ? [] : (this.pass?.due ?? []);
   }
 
   /** Returns what a plan has led to, and remembers it. */
@@ -139,7 +135,7 @@ export class Report {
       // Without an answer, nothing was said of the Job.
       if (error.reason !== 'Unreachable' && error.reason !== 'NotLeading') failures.set(one.job, error);
     }
-    if (deleted.length + failed.length > 0) this.add(deleted, failed, context.finishedAt(deleted));
+    if (deleted.length + failed.length > 0) this.add(deleted, failed);
     const gone = new Set(deleted.map(({ job }) => job));
     const stuck = new Set([...(pass?.failed ?? []), ...failed].map(({ job }) => job));
     const standing = [...stuck].flatMap((job) => (gone.has(job) ? [] : (failures.get(job) ?? [])));
@@ -150,48 +146,47 @@ export class Report {
   }
 
   /** Doubled calls for the same Jobs count once. */
-  private add(deleted: readonly DueJob[], failed: readonly DueJob[], finishedAt: number): void {
-    const { done = { startedAt: this.context.now, deleted: [], failed: [] } } = this;
+  private add(deleted: readonly DueJob[], failed: readonly DueJob[]): void {
+    const { now, deletedAt } = this.context;
+    const { done = { startedAt: now, deleted: [], failed: [] }, watcher } = this;
     const uids = (jobs: readonly DueJob[]): string[] => jobs.map(({ job }) => job.metadata.uid);
     const gone = new Set([...done.deleted, ...uids(deleted)]);
     const stuck = [...done.failed, ...uids(failed)].filter((uid) => !gone.has(uid));
-    const isLimited = [...deleted, ...failed].some(({ watcher }) => watcher.limits);
-    const startedAt = isLimited ? this.context.now : done.startedAt;
+    const startedAt = watcher?.limits ? now : done.startedAt;
+    const finishedAt = Math.max(now, ...deleted.map(deletedAt));
     this.done = { startedAt, finishedAt, deleted: gone, failed: new Set(stuck) };
     this.offer = undefined;
   }
 
   /** Returns the parts that its status is made of; `done` never changes it alone. */
   private inputsNow(): readonly unknown[] {
-    const { read, pass, context } = this;
-    if (!pass) return [read.cr, read.watcher];
+    const { cr, watcher, error, pass, context } = this;
+    if (!pass) return [cr, error?.message];
     const { namespaces, matched, finished, skipped, due, failed, exceeded, overlaps, nextDeletion } = pass;
     return [
-      ...[read.cr, read.watcher, context.isSkewed, overlaps.id],
+      ...[cr, watcher, context.isSkewed, overlaps.id],
       ...[namespaces.size, matched, finished, exceeded, nextDeletion],
       ...[...skipped].flat(),
       ...[...due.slice(0, MAX_CANDIDATES), ...failed].map(({ job }) => job),
     ];
   }
 
-  private output(deletedNow: number, errors: readonly OperatorError[]): Output {
-    const { pass, done, writtenAt } = this;
-    const { cr, watcher } = this.read;
+  private output(deletedNow: number, errors: readonly OperatorError[]): Omit<Result, 'deleted' | 'errors'> {
+    const { cr, watcher, pass, done, writtenAt } = this;
     const { now, isSkewed } = this.context;
     const { generation } = cr.metadata;
     const before = ownPart(cr.status ?? {});
-    const accepted = watcher instanceof OperatorError ? undefined : watcher;
-    const conditions = conditionsOf(watcher, pass, errors, isSkewed);
-    const candidates = accepted?.dryRun ? (pass?.due ?? []).slice(0, MAX_CANDIDATES).map(jobKey) : [];
+    const conditions = conditionsOf(this, errors, isSkewed);
+    const candidates = watcher?.dryRun ? (pass?.due ?? []).slice(0, MAX_CANDIDATES) : [];
     const status: JobWatcherStatus = {
       ...(generation !== undefined && { observedGeneration: generation }),
       ...this.run(before, (done?.deleted.size ?? 0) - deletedNow),
       ...(pass?.nextDeletion !== undefined && { nextDeletion: isoSeconds(pass.nextDeletion) }),
-      ...(candidates.length > 0 && { dryRunCandidates: candidates }),
+      ...(candidates.length > 0 && { dryRunCandidates: candidates.map(({ job }) => keyOf(job)) }),
       conditions: dateConditions(conditions, before.conditions ?? [], new Date(now), generation),
     };
     if (isDeepStrictEqual(status, before)) return { status: before, isNews: false };
-    const { frequencySeconds = REFUSED_FREQUENCY_SECONDS, limits } = accepted ?? {};
+    const { frequencySeconds = REFUSED_FREQUENCY_SECONDS, limits } = watcher ?? {};
     const opensAt = Math.max(timeOf(before.lastFinished), writtenAt) + frequencySeconds * 1000;
     // The time of the next run with limits depends on the last.
     const isUrgent = limits !== undefined && done !== undefined;
@@ -206,12 +201,10 @@ export class Report {
    */
   private run(before: JobWatcherStatus, deletedBefore: number): Partial<JobWatcherStatus> {
     const { pass, done } = this;
-    const { watcher } = this.read;
     const { now } = this.context;
     const last = given(before, 'lastStarted', 'lastFinished', 'lastRun');
     // When the next run with limits may come is known by the last alone.
-    const isHeld = !(watcher instanceof OperatorError) && now < this.opensAt(watcher);
-    if (!pass || (!done && isHeld)) return last;
+    if (!pass || (!done && now < this.opensAt)) return last;
     const reasons = [...pass.skipped].sort(([a], [b]) => (a < b ? -1 : 1));
     const counts: RunCounts = {
       namespaces: pass.namespaces.size,
@@ -270,6 +263,5 @@ function verdictsOf({ observedGeneration, conditions = [] }: JobWatcherStatus): 
 
 /** Long ago where there is none. */
 function timeOf(text: string | undefined): number {
-  const time = text === undefined ? NaN : Date.parse(text);
-  return Number.isNaN(time) ? -Infinity : time;
+  return text === undefined ? -Infinity : Date.parse(text);
 }

@@ -1,6 +1,6 @@
 import type { Change } from '../../contract/change.js';
 import { OperatorError } from '../../contract/error.js';
-import { describeRef, objectId, refOf } from '../../contract/object.js';
+import { describeRef, keyOf, objectId, refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import type { EventProps, ForeignStep } from '../../contract/plan.js';
 import { groupKind } from '../../contract/resource.js';
@@ -12,7 +12,6 @@ import { REFUSAL_MILLISECONDS } from '../../client/retry.js';
 import type { Hand, StepHandler } from '../../engine/plan/hand.js';
 import { deleteObject } from '../../engine/steps/delete.js';
 import { refusalMilliseconds, setLatest } from '../../engine/steps/memory.js';
-import { Deletions } from './deletions.js';
 
 /** An object of others to be deleted, by a rule that was made for it. */
 export interface SweepStep extends ForeignStep {
@@ -33,6 +32,41 @@ export interface SweepStep extends ForeignStep {
 
 /** Time for which a plan sweeps at a stretch: then its status is written, and it goes on. */
 const STRETCH_MILLISECONDS = 30_000;
+
+/** Maximum number of names of which deletions are remembered, and of refusals. */
+const MAX_REMEMBERED = 10_000;
+
+/** Time for which a deletion is remembered. */
+export const DELETIONS_KEPT_MILLISECONDS = 24 * 3_600_000;
+
+/** Maximum number of deletions that are remembered of a name. */
+const MAX_OF_NAME = 3;
+
+/** A deletion that was carried out. */
+export interface Deletion {
+  readonly uid: string;
+  /** Milliseconds since the epoch, by the clock that counts. */
+  readonly at: number;
+}
+
+/** Last deletions by name, those of 24 hours. A restart forgets them. */
+export class Deletions {
+  private readonly byKey = new Map<string, readonly Deletion[]>();
+
+  add(object: AnyObject, at: number): void {
+    const { uid = '' } = object.metadata;
+    const before = this.of(keyOf(object), at);
+    // A finalizer kept it, and it was deleted twice.
+    if (before.some((deletion) => deletion.uid === uid)) return;
+    setLatest(this.byKey, keyOf(object), [...before, { uid, at }].slice(-MAX_OF_NAME), MAX_REMEMBERED);
+  }
+
+  /** Returns what was deleted under a name, oldest first. @param key namespace and name */
+  of(key: string, now: number): readonly Deletion[] {
+    const known = this.byKey.get(key) ?? [];
+    return known.filter(({ at }) => now - at < DELETIONS_KEPT_MILLISECONDS);
+  }
+}
 
 /** Sweep of one plan. */
 interface Stretch {
@@ -56,14 +90,14 @@ interface Stretch {
 export class Sweeper implements StepHandler<SweepStep> {
   readonly do = 'job-watcher/sweep';
   readonly deletions = new Deletions();
-  private readonly bucket: TokenBucket;
-  private readonly refusals = new SweepRefusals();
+  /** Refused deletions by right (type and namespace) or by object and version, so that they aren't tried again and again. */
+  private readonly refusals = new Map<string, { readonly until: number; readonly error: OperatorError }>();
+  /** Time until which deletions are given out; as all times, by the monotonic clock. */
+  private takenUntil = -Infinity;
   private stretch: Stretch = { begin: 0, isOver: false, isUnreachable: false };
 
-  /** @param perSecond deletions a second, over all plans */
-  constructor(perSecond: number) {
-    this.bucket = new TokenBucket(perSecond);
-  }
+  /** @param perSecond deletions a second, over all plans; a second's worth that wasn't used may be made up for at once */
+  constructor(private readonly perSecond: number) {}
 
   async carryOut(step: SweepStep, hand: Hand, before: readonly Change[]): Promise<Change> {
     const { clock, signal, stopping } = hand;
@@ -71,12 +105,17 @@ export class Sweeper implements StepHandler<SweepStep> {
     if (before.length === 0) this.stretch = { begin: clock.monotonic(), isOver: false, isUnreachable: false };
     const { stretch } = this;
     if (stretch.isUnreachable) return { ref, action: 'skipped' };
-    const refusal = this.refusals.find(step.object, clock);
+    const refusal = this.refusalOf(step.object, clock);
     if (refusal) return { ref, action: 'failed', error: refusal };
-    stretch.isOver ||= clock.monotonic() + this.bucket.wait(clock) > stretch.begin + STRETCH_MILLISECONDS;
-    const wait = stretch.isOver ? 0 : this.bucket.take(clock);
-    if (wait > 0) await sleep(clock, wait, AbortSignal.any([signal, stopping]));
-    stretch.isOver ||= stopping.aborted;
+    const now = clock.monotonic();
+    const pace = 1000 / this.perSecond;
+    const wait = Math.max(0, this.takenUntil + pace - now - 1000);
+    stretch.isOver ||= now + wait > stretch.begin + STRETCH_MILLISECONDS;
+    if (!stretch.isOver) {
+      this.takenUntil = Math.max(this.takenUntil, now) + pace;
+      if (wait > 0) await sleep(clock, wait, AbortSignal.any([signal, stopping]));
+      stretch.isOver = stopping.aborted;
+    }
     if (stretch.isOver || signal.aborted) return { ref, action: 'skipped', skippedFor: 'paced' };
     const change = await this.delete(step, hand);
     stretch.isUnreachable = change.error?.reason === 'Unreachable';
@@ -100,9 +139,35 @@ export class Sweeper implements StepHandler<SweepStep> {
     const hasChanged = error?.cause instanceof ApiError && error.cause.conflict;
     const change: Change = hasChanged
       ? { ref, action: 'skipped', skippedFor: 'changed' }
-      : { ref, action, ...(error && { error: this.refusals.note(object, error, clock) }) };
+      : { ref, action, ...(error && { error: this.noted(object, error, clock) }) };
     audit(step, change, hand);
     return change;
+  }
+
+  private refusalOf(object: AnyObject, clock: Clock): OperatorError | undefined {
+    const known = [rightId(object), versionId(object)].map((id) => this.refusals.get(id));
+    return known.find((refusal) => refusal && refusal.until > clock.monotonic())?.error;
+  }
+
+  /** Returns the error as one that isn't retried in a loop, if it says that we may not; else the error as it is. */
+  private noted(object: AnyObject, error: OperatorError, clock: Clock): OperatorError {
+    const { cause, reason, message, retry } = error;
+    const remember = (id: string, known: OperatorError, milliseconds: number): OperatorError => {
+      const refusal = { until: clock.monotonic() + milliseconds, error: known };
+      setLatest(this.refusals, id, refusal, MAX_REMEMBERED);
+      return known;
+    };
+    // A policy says so with 403 or, unless configured otherwise, 422.
+    if (!(cause instanceof ApiError) || (cause.code !== 403 && retry !== 'onChange')) {
+      // Until the time that the API server has asked for, it isn't announced again either.
+      const asked = askedDelay(cause);
+      return asked > 0 ? remember(versionId(object), error, asked) : error;
+    }
+    const refused = new OperatorError({ reason, message, cause, retry: 'onChange' });
+    // No watch shows that a right was granted, and an API server that has just begun to serve refuses everyone.
+    return cause.lacksRight
+      ? remember(rightId(object), refused, refusalMilliseconds([reason]))
+      : remember(versionId(object), refused, Math.max(REFUSAL_MILLISECONDS, askedDelay(cause)));
   }
 }
 
@@ -118,71 +183,7 @@ function audit({ object, audit: more }: SweepStep, { ref, action, error }: Chang
   );
 }
 
-/** Limits the rate per second; a second's worth that wasn't used may be made up for at once. */
-class TokenBucket {
-  private tokens: number | undefined;
-  private at = 0;
-
-  constructor(private readonly perSecond: number) {}
-
-  /** Takes one, and returns in how many milliseconds it may be used; 0 at once. */
-  take(clock: Clock): number {
-    const left = this.fill(clock) - 1;
-    this.tokens = left;
-    return Math.max(0, (-left / this.perSecond) * 1000);
-  }
-
-  /** Returns in how many milliseconds the next could be used. */
-  wait(clock: Clock): number {
-    return Math.max(0, ((1 - this.fill(clock)) / this.perSecond) * 1000);
-  }
-
-  private fill(clock: Clock): number {
-    const now = clock.monotonic();
-    const most = Math.max(1, this.perSecond);
-    const grown = (this.tokens ?? most) + ((now - this.at) / 1000) * this.perSecond;
-    this.at = now;
-    return (this.tokens = Math.min(most, grown));
-  }
-}
-
-/** Refused deletions, so that they aren't tried again and again. */
-class SweepRefusals {
-  /** Failures by right (type and namespace) or by object and version. */
-  private readonly refusals = new Map<string, { readonly until: number; readonly error: OperatorError }>();
-
-  find(object: AnyObject, clock: Clock): OperatorError | undefined {
-    const now = clock.monotonic();
-    for (const [id, { until }] of this.refusals) {
-      if (until > now) break;
-      this.refusals.delete(id);
-    }
-    for (const id of [`later ${versionId(object)}`, rightId(object), versionId(object)]) {
-      const refusal = this.refusals.get(id);
-      if (refusal && refusal.until > now) return refusal.error;
-    }
-    return undefined;
-  }
-
-  /** Returns the error as one that isn't retried in a loop, if it says that we may not; else the error as it is. */
-  note(object: AnyObject, error: OperatorError, clock: Clock): OperatorError {
-    const { cause, reason, message, retry } = error;
-    const remember = (id: string, refusal: OperatorError, milliseconds: number): void => {
-      setLatest(this.refusals, id, { until: clock.monotonic() + milliseconds, error: refusal });
-    };
-    const asked = askedDelay(cause);
-    // Until the time that the API server has asked for, it isn't announced again either.
-    if (asked > 0) remember(`later ${versionId(object)}`, error, asked);
-    // A policy says so with 403 or, unless configured otherwise, 422.
-    if (!(cause instanceof ApiError) || (cause.code !== 403 && retry !== 'onChange')) return error;
-    const refused = new OperatorError({ reason, message, cause, retry: 'onChange' });
-    // No watch shows that a right was granted, and an API server that has just begun to serve refuses everyone.
-    if (cause.lacksRight) remember(rightId(object), refused, refusalMilliseconds([reason]));
-    else remember(versionId(object), refused, REFUSAL_MILLISECONDS);
-    return refused;
-  }
-}
-
+/** Names what a missing right concerns. */
 function rightId(object: AnyObject): string {
   return `${groupKind(object)} in ${object.metadata.namespace ?? ''}`;
 }

@@ -1,8 +1,7 @@
 import { messageOf, OperatorError } from '../../contract/error.js';
 import { attempt } from '../common.js';
 import { selects } from '../../author/label-selector.js';
-import { PAUSED_ANNOTATION } from '../../contract/names.js';
-import { compare, objectKey } from '../../contract/object.js';
+import { compare, keyOf } from '../../contract/object.js';
 import { controlOf } from '../../values/control.js';
 import { compileRegularExpression, sizeOfRegularExpression } from '../../values/regular-expression.js';
 import { formatPath } from '../../values/path.js';
@@ -39,14 +38,14 @@ const DEFAULT_FREQUENCY = '1m';
  *   today, `InvalidAnnotation` for what it can't check, and `NamespaceNotPermitted` where nothing can be in its scope
  */
 export function readWatcher({ metadata, spec }: LiveWatcher, settings: Settings): Watcher {
-  const { namespace = '', name } = metadata;
+  const { namespace = '' } = metadata;
   const { completedTTL, failedTTL, frequency, selector = {}, namespacePatterns, ...others } = spec;
   const { jobNamePatterns } = spec;
   checkPatterns(spec);
   const { isPaused } = controlOf(metadata.annotations ?? {});
   return {
     ...{ ...others, ...(isPaused && { suspend: true, isPaused }) },
-    key: objectKey(namespace, name),
+    key: keyOf({ metadata }),
     namespace,
     ttlSeconds: {
       ...(completedTTL !== undefined && { completed: seconds(completedTTL, 'completedTTL') }),
@@ -87,22 +86,20 @@ function seconds(text: string, field: string): number {
   });
 }
 
-/** A JobWatcher, and the reading of its spec. */
+/** A JobWatcher, and the reading of its spec, or why it can't work. */
 export interface ReadWatcher {
   readonly cr: LiveWatcher;
-  readonly watcher: Watcher | OperatorError;
+  readonly watcher: Watcher | undefined;
+  readonly error: OperatorError | undefined;
 }
 
 /** Findings about one generation. */
 interface Known {
-  readonly generation: number | undefined;
-  /** Its annotation, which may change without another generation. */
-  readonly paused: string | undefined;
+  /** Generation, and the annotations, which may change without another one. */
+  readonly version: string;
   /** Sizes of its patterns. */
   readonly sizes: ReadonlyMap<string, number> | OperatorError;
   read?: Watcher | OperatorError;
-  /** Set where the patterns of others have left no room for its own. */
-  crowded?: OperatorError;
 }
 
 /**
@@ -110,7 +107,7 @@ interface Known {
  * theirs, and those beyond it are refused.
  */
 export class WatcherSet {
-  private readonly known = new Map<string, Known>();
+  private known = new Map<string, Known>();
 
   constructor(private readonly settings: Settings) {}
 
@@ -120,36 +117,46 @@ export class WatcherSet {
    * @returns the watchers, oldest first; undefined where time was up
    */
   read(crs: readonly LiveWatcher[], isTimeUp: () => boolean): readonly ReadWatcher[] | undefined {
-    const all = new Map<string, ReadWatcher>();
+    const all: ReadWatcher[] = [];
+    const present = new Map<string, Known>();
     /** Patterns by namespace, each counted once. */
     const taken = new Map<string, { readonly patterns: Set<string>; size: number }>();
     for (const cr of [...crs].sort(oldestFirst)) {
-      const { namespace = '', uid = '', generation } = cr.metadata;
-      let known = this.known.get(uid);
-      const paused = cr.metadata.annotations?.[PAUSED_ANNOTATION];
-      const isNew = known?.generation !== generation || known?.paused !== paused;
-      if (!known || isNew) known = { generation, paused, sizes: attempt(() => patternSizes(cr.spec)) };
+      const { namespace = '', uid = '', generation, annotations } = cr.metadata;
+      const version = `${generation} ${JSON.stringify(annotations)}`;
+      const before = this.known.get(uid);
+      const isNew = before?.version !== version;
+      const known = isNew ? { version, sizes: attempt(() => patternSizes(cr.spec)) } : before;
       this.known.set(uid, known);
+      present.set(uid, known);
       const its = taken.get(namespace) ?? { patterns: new Set(), size: 0 };
       taken.set(namespace, its);
-      const sizes = known.sizes instanceof OperatorError ? [] : [...known.sizes];
-      const added = sizes.filter(([pattern]) => !its.patterns.has(pattern));
-      const size = added.reduce((sum, [, one]) => sum + one, 0);
-      let watcher: ReadWatcher['watcher'];
-      if (known.sizes instanceof OperatorError) watcher = known.sizes;
-      else if (its.size + size > MAX_NAMESPACE_SIZE) {
-        const what = `the patterns have a size of ${size}, for which those of older JobWatchers in ${namespace} leave no room`;
-        watcher = known.crowded ??= tooLarge(what, MAX_NAMESPACE_SIZE, ['spec']);
-      } else {
-        its.size += size;
-        for (const [pattern] of added) its.patterns.add(pattern);
-        watcher = known.read ??= attempt(() => readWatcher(cr, this.settings));
-      }
-      all.set(uid, { cr, watcher });
+      const read = this.readIn(cr, known, its);
+      const isError = read instanceof OperatorError;
+      all.push({ cr, watcher: isError ? undefined : read, error: isError ? read : undefined });
       if (isNew && isTimeUp()) return undefined;
     }
-    for (const uid of this.known.keys()) if (!all.has(uid)) this.known.delete(uid);
-    return [...all.values()];
+    this.known = present;
+    return all;
+  }
+
+  /** @param its patterns of the older ones in its namespace */
+  private readIn(
+    cr: LiveWatcher,
+    known: Known,
+    its: { readonly patterns: Set<string>; size: number },
+  ): Watcher | OperatorError {
+    const { sizes } = known;
+    if (sizes instanceof OperatorError) return sizes;
+    const added = [...sizes].filter(([pattern]) => !its.patterns.has(pattern));
+    const size = added.reduce((sum, [, one]) => sum + one, 0);
+    if (its.size + size > MAX_NAMESPACE_SIZE) {
+      const what = `the patterns have a size of ${size}, for which those of older JobWatchers in ${cr.metadata.namespace} leave no room`;
+      return tooLarge(what, MAX_NAMESPACE_SIZE, ['spec']);
+    }
+    its.size += size;
+    for (const [pattern] of added) its.patterns.add(pattern);
+    return (known.read ??= attempt(() => readWatcher(cr, this.settings)));
   }
 }
 

@@ -83,16 +83,17 @@ function statusPlan(
   return {
     steps,
     conclude: (changes) => {
-      const { told, ...conclusion } = concludeEach(KIND, crs, (cr) => {
+      const items = crs.map((cr) => ({ cr }));
+      const { told, ...conclusion } = concludeEach(KIND, items, ({ cr }) => {
         const findings = findingsOf(cr, changes);
         if (!findings) return undefined;
         const event = stalledEvent(cr, readinessOf(cr, findings));
-        return { findings, status: statusOf(cr, findings, now), events: [event] };
+        return { cr, findings, status: statusOf(cr, findings, now), events: [event] };
       });
       return {
         ...conclusion,
         get explanations() {
-          return told.flatMap(([cr, { findings }]) => explanationsOf(cr, findings));
+          return told.flatMap(({ cr, findings }) => explanationsOf(cr, findings));
         },
       };
     },

@@ -6,7 +6,6 @@ import { childLabels } from '../../contract/names.js';
 import { splitKey, type AnyObject } from '../../contract/object.js';
 import type { OwnStep, Plan, PruneStep } from '../../contract/plan.js';
 import type { ResourceType } from '../../contract/resource.js';
-import { controlOf } from '../../values/control.js';
 import { attempt } from '../common.js';
 import type { Resolution, View } from './claims.js';
 import { API_VERSION, KIND, upstreamKey, type StreamIngress } from './spec.js';
@@ -14,21 +13,20 @@ import { programmedCondition as condition } from './status.js';
 import type { Findings, Programmed } from './status.js';
 import { beyondBounds, type GatewayTarget } from './targets.js';
 import { childrenOf, FIELD_MANAGER, GATEWAY_GROUP, LISTENER_SET } from './watched.js';
-import type { Kept, KeptRoute } from './watched.js';
+import type { KeptRoute } from './watched.js';
 
 /**
  * Renders a custom resource: a port of a Gateway is a ListenerSet that adds it, and the TCPRoute or UDPRoute that leads from
  * there to the Service, both named as the custom resource.
  * @param port of the Service
- * @throws OperatorError `InvalidAnnotation`, and `PortNotFound` for a port that is given by name, since a route takes a number
+ * @throws OperatorError `PortNotFound` for a port that is given by name, since a route takes a number
  */
 export function gatewayObjects(
   { target, types }: GatewayContext,
   { metadata, spec: { listen, protocol, upstream } }: StreamIngress,
   port = upstream.port,
 ): AnyObject[] {
-  const { name, namespace, annotations = {} } = metadata;
-  controlOf(annotations);
+  const { name, namespace } = metadata;
   if (typeof port === 'string')
     throw new OperatorError({
       reason: 'PortNotFound',
@@ -128,8 +126,8 @@ function planChildren(
 ): ChildPlan {
   if (gate === 'shut') return dropChildren(present);
   const { apiVersion, kind, metadata, spec } = cr;
-  const routes = present.filter((child) => child.kind !== LISTENER_SET) as Kept<KeptRoute>[];
-  const leadTo = routes.flatMap(({ kept }) => kept);
+  const routes = present.filter((child) => child.kind !== LISTENER_SET) as KeptRoute[];
+  const leadTo = routes.flatMap(({ backends }) => backends);
   const leads = leadTo.length > 0 && leadTo.every((key) => key === upstreamKey(cr));
   const open =
     leads || present.some((child) => child.kind === LISTENER_SET && !child.metadata.deletionTimestamp);

@@ -1,7 +1,7 @@
 import { loadCrd } from '../../author/load-crd.js';
 import { servedType, storedVersion } from '../../contract/crd.js';
 import { OperatorError } from '../../contract/error.js';
-import type { Finding, Kind, KindContext, RenderedTogether } from '../../contract/kind.js';
+import type { Finding, Kind, KindContext, RenderedTogether, TogetherManifest } from '../../contract/kind.js';
 import { keyOf, type CustomResource } from '../../contract/object.js';
 import { attempt, lazily } from '../common.js';
 import { classRefusal, refusalOf } from './claims.js';
@@ -46,13 +46,13 @@ function renderTogether(resources: readonly CustomResource[], context: KindConte
   const targets = targetsIn(context);
   const findings = crs.flatMap((cr) => findingsOf(cr, crs, targets));
   if (findings.length > 0) return { manifests: [], findings };
-  const parts = targets.all.map((target) => {
+  const parts = targets.all.flatMap((target) => {
     const served = crs.filter((cr) => targetOf(cr, targets) === target);
     return renderTarget(target, served, targets);
   });
   return {
-    manifests: parts.flatMap(({ manifests }) => manifests),
-    findings: parts.flatMap((part) => part.findings ?? []),
+    manifests: parts.flatMap((part) => ('objects' in part ? part : [])),
+    findings: parts.flatMap((part) => ('objects' in part ? [] : part)),
   };
 }
 
@@ -83,25 +83,19 @@ function renderTarget(
   target: Target,
   crs: readonly StreamIngress[],
   { routeVersion }: Targets,
-): RenderedTogether {
+): (TogetherManifest | Finding)[] {
   const beyond = beyondBounds(target, crs, () => false);
-  if (beyond.size > 0)
-    return { manifests: [], findings: [...beyond].map(([cr, message]) => error(cr, ['spec'], message)) };
+  if (beyond.size > 0) return [...beyond].map(([cr, message]) => error(cr, ['spec'], message));
   if (isNginx(target)) {
     const entries = crs.map(entryOf);
     const objects = [...configMapsOf(target, entries), servicePorts(target, entries)];
-    return { manifests: crs.length > 0 ? [{ objects }] : [] };
+    return crs.length > 0 ? [{ objects }] : [];
   }
   const types = gatewayTypes(routeVersion);
-  const rendered = crs.map((cr) => ({ cr, objects: attempt(() => gatewayObjects({ target, types }, cr)) }));
-  return {
-    manifests: rendered.flatMap(({ cr, objects }) =>
-      objects instanceof OperatorError ? [] : [{ of: cr, objects }],
-    ),
-    findings: rendered.flatMap(({ cr, objects }) =>
-      objects instanceof OperatorError ? [error(cr, objects.path, objects.message)] : [],
-    ),
-  };
+  return crs.map((of) => {
+    const objects = attempt(() => gatewayObjects({ target, types }, of));
+    return objects instanceof OperatorError ? error(of, objects.path, objects.message) : { of, objects };
+  });
 }
 
 /** Paths of the causes of refusals, if not `spec.listen`. */

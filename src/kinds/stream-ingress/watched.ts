@@ -154,8 +154,7 @@ export function upstreamsIn(
   reader: Reader,
   withEndpoints: boolean,
 ): Upstreams {
-  const keptFor = (type: TypeRef): readonly unknown[] =>
-    reader.mappedTo(type, name).map((object) => (object as Kept<unknown>).kept);
+  const keptFor = (type: TypeRef): readonly unknown[] => reader.mappedTo(type, name);
   const ready = new Map<string, Set<string>>();
   for (const { service, readyPorts } of withEndpoints ? (keptFor(slices) as readonly KeptSlice[]) : []) {
     const known = ready.get(service) ?? new Set();
@@ -163,7 +162,7 @@ export function upstreamsIn(
     for (const port of readyPorts) known.add(port);
   }
   return {
-    service: (key) => keptIn(reader, services, key) as KeptService | undefined,
+    service: (key) => reader.get(services, key) as KeptService | undefined,
     readyPorts: (key) => ready.get(key) ?? NO_PORTS,
     permitted:
       crossNamespace === 'ReferenceGrant' ? permittedBy(keptFor(grants) as readonly Grant[]) : undefined,
@@ -178,10 +177,10 @@ export interface SharedState {
 
 export function sharedStateIn(target: NginxTarget, reader: Reader): SharedState {
   const map = (protocol: Protocol) =>
-    keptIn(reader, configMaps, configMapKey(target, protocol)) as KeptConfigMap | undefined;
+    reader.get(configMaps, configMapKey(target, protocol)) as KeptConfigMap | undefined;
   return {
     configMaps: { TCP: map('TCP'), UDP: map('UDP') },
-    service: keptIn(reader, services, serviceKey(target)) as KeptTargetService | undefined,
+    service: reader.get(services, serviceKey(target)) as KeptTargetService | undefined,
   };
 }
 
@@ -189,22 +188,15 @@ export function sharedStateIn(target: NginxTarget, reader: Reader): SharedState 
 export function argumentsIn(target: NginxTarget, reader: Reader): KeptArguments | null | undefined {
   if (!target.ingressController) return undefined;
   const { name, ...type } = workload(target.ingressController);
-  const kept = keptIn(reader, type, objectKey(target.ingressNamespace, name));
+  const kept = reader.get(type, objectKey(target.ingressNamespace, name));
   return (kept as KeptArguments | undefined) ?? null;
 }
 
-/** An object beside whose identity something of ours is kept. */
-export type Kept<What> = AnyObject & { readonly kept: What };
-
-function keptIn(reader: Reader, type: TypeRef, key: string): unknown {
-  return (reader.get(type, key) as Kept<unknown> | undefined)?.kept;
-}
-
 /** Keeps what one function takes from an object beside what another leaves of it; nothing where the first takes nothing. */
-function keeping(take: (object: never) => unknown, beside: (object: AnyObject) => AnyObject) {
+function keeping(take: (object: never) => object | undefined, beside: (object: AnyObject) => AnyObject) {
   return (object: AnyObject): AnyObject | undefined => {
     const kept = take(object as never);
-    return kept === undefined ? undefined : { ...beside(object), kept };
+    return kept && { ...kept, ...beside(object) };
   };
 }
 
@@ -369,19 +361,21 @@ export function portId({ name = '', protocol = 'TCP' }: { name?: string; protoco
 }
 
 /** Backends of a TCPRoute or UDPRoute: a Service as `namespace/service`, anything else with its kind before. */
-export type KeptRoute = readonly string[];
+export type KeptRoute = AnyObject & { readonly backends: readonly string[] };
 
-const keepRoute = keeping(({ metadata, spec }: AnyObject): KeptRoute => {
+const keepRoute = keeping(({ metadata, spec }: AnyObject): Pick<KeptRoute, 'backends'> => {
   const { rules = [] } = (spec ?? {}) as {
     readonly rules?: readonly {
       readonly backendRefs?: readonly { group?: string; kind?: string; name: string; namespace?: string }[];
     }[];
   };
-  const backends = rules.flatMap(({ backendRefs = [] }) => backendRefs);
-  return backends.map(({ group = '', kind = 'Service', namespace = metadata.namespace ?? '', name }) => {
+  const refs = rules.flatMap(({ backendRefs = [] }) => backendRefs);
+  const own = metadata.namespace ?? '';
+  const backends = refs.map(({ group = '', kind = 'Service', namespace = own, name }) => {
     const key = `${namespace}/${name}`;
     return group === '' && kind === 'Service' ? key : `${kind}.${group} ${key}`;
   });
+  return { backends };
 }, keepStatus);
 
 /** The ConfigMaps that an ingress-nginx reads by its arguments, each as `namespace/name`; a missing one it doesn't read. */

@@ -6,10 +6,14 @@ import type { Conclusion, EventProps, Plan, Sample } from '../../../src/contract
 import { OperatorError } from '../../../src/contract/error.js';
 import { objectKey, refOf, type AnyObject } from '../../../src/contract/object.js';
 import { JobWatcherController, KEY } from '../../../src/kinds/job-watcher/controller.js';
-import type { Deletion, Deletions } from '../../../src/kinds/job-watcher/deletions.js';
 import { jobWatcher } from '../../../src/kinds/job-watcher/kind.js';
 import type { JobWatcherSpec, JobWatcherStatus, LiveWatcher } from '../../../src/kinds/job-watcher/spec.js';
-import { Sweeper, type SweepStep } from '../../../src/kinds/job-watcher/sweep.js';
+import {
+  Sweeper,
+  type Deletion,
+  type Deletions,
+  type SweepStep,
+} from '../../../src/kinds/job-watcher/sweep.js';
 import { liveJob, liveWatcher, settings, START, type JobProps } from './fixtures.js';
 
 /** A cluster of Jobs and JobWatchers, with the controller at work in it and a clock that stands still. */

@@ -3,7 +3,6 @@ import type { Change } from '../../../src/contract/change.js';
 import type { Plan } from '../../../src/contract/plan.js';
 import { OperatorError } from '../../../src/contract/error.js';
 import type { StreamIngressStatus } from '../../../src/kinds/stream-ingress/spec.js';
-import type { Kept } from '../../../src/kinds/stream-ingress/watched.js';
 import { object, streamIngress } from './builders.js';
 import { applied, conditions, controllers, nginxService, reconcile, sharing } from './world.js';
 import { tcpServices, upstream } from './world.js';
@@ -195,7 +194,7 @@ describe('the shared objects', () => {
     const annotations = { 'nginx-stream.jeffthecoder.xyz/allow-from': text };
     const db = object('Service', 'shop/db', { metadata: { annotations } });
     const every = watches.find(({ type, name }) => type.kind === 'Service' && name === undefined);
-    expect('allowFrom' in (every!.keep!(db) as Kept<object>).kept).toBe(isKept);
+    expect('allowFrom' in every!.keep!(db)!).toBe(isKept);
   });
 
   describe('in the light of what became of the steps before', () => {
