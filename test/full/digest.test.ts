@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import { APPLIED_HASH_ANNOTATION } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { FieldPaths } from '../../src/engine/steps/managed-fields.js';
+import { ownedFields, stands } from '../../src/engine/steps/managed-fields.js';
 import { collection, deployments, inBatches, services } from '../support/cluster.js';
 import { openCluster } from '../support/test-clusters.js';
 
@@ -127,11 +127,8 @@ async function standsAfter(kind: keyof typeof specs, name: string, edits: readon
   const annotations = { [APPLIED_HASH_ANNOTATION]: 'a hash' };
   const metadata = { name, namespace, labels: { app: 'web' }, annotations };
   const wanted = { apiVersion: type.apiVersion, kind, metadata, spec: specs[kind] };
-  const paths = new FieldPaths();
-  const stands = (live: AnyObject): boolean => {
-    const owned = paths.owned(live).get(MANAGER);
-    return owned === paths.expected(wanted, owned);
-  };
+  const standsOn = (live: AnyObject): boolean =>
+    stands({ object: live, owned: ownedFields(live) }, MANAGER, wanted);
   const change = async ({ subresource = '', contentType, body, ...edit }: Edit): Promise<AnyObject> => {
     const identity = { apiVersion: type.apiVersion, kind };
     const sent = contentType.includes('apply') ? { ...identity, ...(body as Json) } : body;
@@ -141,13 +138,13 @@ async function standsAfter(kind: keyof typeof specs, name: string, edits: readon
     return answer.body;
   };
   let live = await change({ ...force(wanted), query: { fieldManager: MANAGER, force: 'true' } });
-  expect(stands(live)).toBe(true);
+  expect(standsOn(live)).toBe(true);
   for (const edit of edits) live = await change(edit);
-  return stands(live);
+  return standsOn(live);
 }
 
 test.each(['Deployment', 'Service'] as const)(
-  'the digest says that an apply of a %s stands exactly as long as no one has changed or removed a field of it',
+  'the record says that an apply of a %s stands exactly as long as no one has changed or removed a field of it',
   async (kind) => {
     for (const verdict of ['stands', 'falls'] as const)
       await inBatches(cases[kind][verdict], async (edits, index) => {

@@ -10,7 +10,7 @@ import type { Applied } from '../../client/api.js';
 import type { Hand } from '../plan/hand.js';
 import type { Entry, Store } from '../watch/cache.js';
 import { checkServed } from '../watch/installed.js';
-import { driftOf, ownerKey } from './managed-fields.js';
+import { driftOf, ownerKey, stands } from './managed-fields.js';
 import type { LastApply, Refused } from './memory.js';
 import { isHandedOver } from './ownership.js';
 
@@ -93,12 +93,13 @@ export function applyId({ fieldManager, objectId: id }: Task): string {
 }
 
 /** Reports whether the live object still matches the last apply, which was of the same intent. */
-export function isCurrent(task: Task, { object, owned }: Entry): boolean {
-  const { fieldManager, store, intent, hash, hashName, hand } = task;
+export function isCurrent(task: Task, known: Entry): boolean {
+  const { object, owned } = known;
+  const { fieldManager, intent, hash, hashName, hand } = task;
   if (recordOf(object, hashName)?.hash !== hash) return false;
   const applied = { hash, uid: object.metadata.uid, owned: owned.get(ownerKey(fieldManager)) };
   return hand.memory.lastApplies.isCurrent(task.objectId, fieldManager, applied, () =>
-    store.paths.expected(intent, applied.owned),
+    stands(known, ownerKey(fieldManager), intent),
   );
 }
 
@@ -191,10 +192,11 @@ export function fightId({
 /** Remembers an apply that stands. */
 export function rememberApply(task: Task, object: AnyObject): void {
   const { store, intent, hash, fieldManager, hand } = task;
-  const owned = store.ownedOf(object).get(ownerKey(fieldManager));
-  const applied: LastApply = { hash, uid: object.metadata.uid, owned };
-  const expected = store.paths.expectedAfter(object, fieldManager, intent, owned);
-  hand.memory.lastApplies.remember(task.objectId, fieldManager, applied, expected);
+  const owned = store.ownedOf(object);
+  const key = ownerKey(fieldManager);
+  const applied: LastApply = { hash, uid: object.metadata.uid, owned: owned.get(key) };
+  const isException = !stands({ object, owned }, key, intent);
+  hand.memory.lastApplies.remember(task.objectId, fieldManager, applied, isException);
 }
 
 /** Counts an apply in the metrics. */

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { canonicalJson, isContainer, isTooDeep, MAX_DEPTH, sorted } from '../../values/json.js';
+import { canonicalJson, isContainer, isTooDeep, MAX_DEPTH } from '../../values/json.js';
 import { formatFieldPath } from '../../values/path.js';
 import type { Step } from '../../values/path.js';
 import type { Drift } from '../../contract/change.js';
@@ -10,6 +10,7 @@ import {
   isHashAnnotation,
   statusFieldManager,
 } from '../../contract/names.js';
+import { controllerOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 
 /**
@@ -42,7 +43,7 @@ export function managedFieldsOf(object: AnyObject): readonly ManagedFieldsEntry[
 /** Maximum numbers of entries of an object, and of segments in them, that are walked: every writer may record anything. */
 const WALKED = { entries: 50, segments: 20_000 };
 
-/** Maximum number of characters of the entries that are kept with an object, to name who has changed it. */
+/** Maximum number of characters of the entries that are kept with an object: what we own, and once more to name who has changed it. */
 export const MAX_KEPT = 65_536;
 
 /** Maximum number of characters of a segment: names have 253, and keys are made of some. */
@@ -203,355 +204,191 @@ function isBare(fields: FieldsV1): boolean {
 }
 
 /**
- * Digests of owned paths by applying manager; see `ownerKey`.
+ * Fields that managers have applied to an object, as JSON, by `ownerKey`; under `OTHERS` those that other writers have set.
  *
  * After an apply, our entry lists exactly the fields that we sent. A writer that changes or removes one of them takes it
- * out of our entry; one that writes other fields, or the same value, leaves it alone. So the set of paths in our entry
- * shows, without a request, whether the last apply still stands.
+ * out of our entry; one that writes other fields, or the same value, leaves it alone. So our entry shows, without a
+ * request, whether the last apply still stands.
  */
-export type OwnedPaths = ReadonlyMap<string, string>;
+export type OwnedFields = ReadonlyMap<string, string>;
 
 /** Names an entry: a manager has one per subresource. */
 export function ownerKey(manager: string, subresource?: string): string {
   return subresource ? `${manager}/${subresource}` : manager;
 }
 
-/**
- * Merge strategy of a list or map of one type, as far as live objects have shown it, and those below it: fields by name, items
- * of a list under `ITEM`.
- */
-class Shape {
-  /** A `struct` is merged by fields, a `map-list` by the keys of its items, a `set` by their values. */
-  kind: 'unknown' | 'atomic' | 'struct' | 'map-list' | 'set' = 'unknown';
-  /** Whether an answer to an apply of ours has shown it: then nothing that is recorded on other objects counts. */
-  isSure = false;
-  /** Number of entries by which it leads over those that show something else; a forged one counts as one. */
-  lead = 0;
-  keys: readonly string[] = [];
-  /** Defaults of the schema for keys that an item is applied without. */
-  readonly defaults = new Map<string, unknown>();
-  readonly below = new Map<string, Shape>();
+/** No name of a manager. */
+const OTHERS = '';
 
-  /** Whether it is owned as a whole, or not known to be anything else. */
-  get isWhole(): boolean {
-    return this.kind === 'unknown' || this.kind === 'atomic';
+/** Characters that stand for the name of an object and the UID of its controller, so that objects of one shape are kept alike. */
+const [NAME, CONTROLLER] = ['\x7f', '\x80'];
+
+/** Maximum number of sets of entries that objects of one shape share: nothing that the API server sends may grow without end. */
+const SHARED_LIMIT = 2_000;
+const shared = new Map<string, OwnedFields>();
+
+/** Returns what is kept of the entries of an object. */
+export function ownedFields(object: AnyObject): OwnedFields {
+  const owned = new Map<string, string>();
+  let others: FieldsV1 = {};
+  let isOurs = false;
+  const { name } = object.metadata;
+  const uid = controllerOf(object)?.uid;
+  let room = MAX_KEPT;
+  const textOf = (fields: object): string => {
+    const named = JSON.stringify(fields).replaceAll(name, NAME);
+    const text = uid ? named.replaceAll(uid, CONTROLLER) : named;
+    room -= text.length;
+    // Shows whether it has changed, and nothing more.
+    return room < 0 ? hash('sha1', text, 'base64') : text;
+  };
+  for (const entry of managedFieldsOf(withWalkableFields(object))) {
+    const { manager, operation, subresource, fieldsV1 } = entry;
+    if (!manager || !fieldsV1) continue;
+    if (operation === 'Apply') owned.set(ownerKey(manager, subresource), textOf(fieldsV1));
+    if (subresource) continue;
+    if (operation === 'Apply' && isOwnEntry(object, entry)) isOurs = true;
+    else others = union(others, fieldsV1);
   }
+  if (isOurs && !isLeaf(others)) owned.set(OTHERS, textOf(others));
+  const id = [...owned].flat().join();
+  const known = shared.get(id);
+  if (known) return known;
+  if (shared.size >= SHARED_LIMIT) shared.clear();
+  shared.set(id, owned);
+  return owned;
 }
 
-/** Walk over one entry. */
-interface Reading {
-  /** Writer of the entry: one of our managers on an object of ours, as listed or in the answer to our apply; or another one. */
-  readonly of: 'ours' | 'answer' | 'others';
-  /** Segments down to here. */
-  readonly at: string[];
-  /** Paths of leaves, some of them: of ours those with nothing in them, of others those that are owned as a whole. */
-  readonly leaves: string[];
-  /** Items of the live lists by the keys that name them, for all entries of the object. */
-  readonly lists: Map<readonly unknown[], Map<string, ReadonlyMap<string, unknown>>>;
+/** Returns one of the values of `ownedFields` as it was recorded, where it is kept whole. */
+function recorded({ owned, object }: Owned, key: string): FieldsV1 | undefined {
+  const uid = controllerOf(object)?.uid ?? '';
+  const text = owned.get(key);
+  if (!text?.startsWith('{')) return undefined;
+  return JSON.parse(text.replaceAll(CONTROLLER, uid).replaceAll(NAME, object.metadata.name)) as FieldsV1;
 }
 
-/** No name of a field. */
-const ITEM = '[]';
-const UNKNOWN: Shape = new Shape();
+/** An object, and who owns what of it. */
+export interface Owned {
+  readonly object: AnyObject;
+  readonly owned: OwnedFields;
+}
 
-/**
- * Digests of owned paths: of what the server recorded, and of what it would record for an intent. The second takes to
- * know which lists are merged by which keys. That isn't in the object, but in every recorded entry of the same type, so
- * it is learned from those of our managers on objects of ours. What hasn't been learned yet gives a digest that matches nothing,
- * hence one apply, whose answer teaches it: that counts over what is recorded on other objects, since their writers may record
- * anything.
- *
- * **Caveats.** Names in a map of objects are paths too, and there is no end of them; so no more is learned after 10,000
- * paths, and from answers after 20,000. What hasn't been learned by then costs one apply per object and intent after each start.
- *
- * One instance serves one type of object.
- */
-export class FieldPaths {
-  private readonly root = new Shape();
-  /** Objects of one shape are owned alike, and share the digests. */
-  private readonly shared = new Map<string, OwnedPaths>();
-  /** Whether the status is no subresource: one is dropped from what is applied to the object itself. */
-  private hasPlainStatus = false;
-  /** Number of paths of which something may be known. */
-  private known = 0;
-
-  /**
-   * Returns the digests of all applied entries; learns from those of ours. Beside them stands which lists and maps other writers
-   * own as a whole: one that we have applied empty, and that is filled now, isn't in our entry any more.
-   */
-  owned(object: AnyObject): OwnedPaths {
-    const digests = new Map<string, string>();
-    const ours: string[] = [];
-    const filled: string[] = [];
-    const lists: Reading['lists'] = new Map();
-    let left = MAX_MARKS;
-    for (const entry of managedFieldsOf(object)) {
-      const { manager, operation, subresource, fieldsV1 } = entry;
-      if (!manager || !fieldsV1 || (operation !== 'Apply' && subresource)) continue;
-      const isOurs = operation === 'Apply' && isOwnEntry(object, entry);
-      if (isOurs && !subresource) this.hasPlainStatus ||= 'f:status' in fieldsV1;
-      const reading: Reading = { of: isOurs ? 'ours' : 'others', at: [], leaves: [], lists };
-      const canonical = this.recorded(fieldsV1, isOurs ? this.root : UNKNOWN, object, reading);
-      const key = ownerKey(manager, subresource);
-      const bare = isOurs ? reading.leaves.slice(0, left) : [];
-      left -= bare.length;
-      if (operation === 'Apply') digests.set(key, digest(canonical) + bare.map((at) => mark(at)).join(''));
-      if (isOurs && !subresource) ours.push(key);
-      else if (!subresource) filled.push(...reading.leaves.map((at) => mark(at, FILLED)));
-    }
-    if (filled.length > 0)
-      for (const key of ours.slice(0, MAX_OURS))
-        digests.set(key, (digests.get(key) ?? '') + filled.slice(0, MAX_MARKS).join(''));
-    const id = [...digests].flat().join();
-    const known = this.shared.get(id);
-    if (known) return known;
-    // Shapes are few, but nothing that the API server sends may grow without end.
-    if (this.shared.size >= SHARED_LIMIT) this.shared.clear();
-    this.shared.set(id, digests);
-    return digests;
-  }
-
-  /**
-   * Returns the digest that our entry will have when exactly this was applied. An empty list is recorded where it is
-   * owned as a whole, and not where it is merged by items. Until an entry shows which it is, both are accepted.
-   * @param owned the digest that our entry has
-   */
-  expected(intent: object, owned = '', subresource?: 'status'): string {
-    const { status, ...rest } = withoutIdentity(intent);
-    const marks = owned.slice(DIGEST_LENGTH);
-    const applied = subresource || this.hasPlainStatus ? { ...rest, status } : rest;
-    return digest(this.intended(applied, this.root, marks, []) ?? LEAF) + marks;
-  }
-
-  /**
-   * Returns the digest that our entry has to have from now on, after an apply of exactly this. Where the API server recorded
-   * something else, it learns from that first.
-   * @param answer object that the apply returned
-   */
-  expectedAfter(
-    answer: AnyObject,
-    manager: string,
-    intent: object,
-    owned = '',
-    subresource?: 'status',
-  ): string {
-    const expected = this.expected(intent, owned, subresource);
-    if (expected === owned) return expected;
-    const entry = managedFieldsOf(answer).find(
-      (one) => one.manager === manager && one.operation === 'Apply' && one.subresource === subresource,
-    );
-    // Beside what was sent, not beside the answer: what was sent empty, and is filled, may be merged.
-    const reading: Reading = { of: 'answer', at: [], leaves: [], lists: new Map() };
-    this.recorded(entry?.fieldsV1 ?? {}, this.root, intent, reading);
-    return this.expected(intent, owned, subresource);
-  }
-
-  /**
-   * Reports whether an object has everything that is wanted, by value. What a map or a keyed list holds beside it
-   * belongs to others; a list or map that is owned as a whole has to be the same.
-   */
-  holds(live: unknown, wanted: unknown, shape = this.root): boolean {
-    if (shape.isWhole || shape.kind === 'set' || !isContainer(wanted))
-      return canonicalJson(live ?? null) === canonicalJson(wanted ?? null);
-    if (!isContainer(live)) return false;
-    if (shape.kind !== 'map-list') {
-      for (const [name, value] of Object.entries(wanted))
-        if (value !== undefined && !this.holds(live[name], value, shape.below.get(name) ?? UNKNOWN))
-          return false;
-      return true;
-    }
-    if (!Array.isArray(live) || !Array.isArray(wanted)) return false;
-    const { keys, defaults } = shape;
-    const itemShape = shape.below.get(ITEM) ?? UNKNOWN;
-    const keyOf = (item: unknown, name: string): unknown => memberOf(item, name) ?? defaults.get(name);
-    return wanted.every((item: unknown) =>
-      live.some(
-        (other: unknown) =>
-          keys.every((name) => keyOf(item, name) === keyOf(other, name)) &&
-          this.holds(other, item, itemShape),
-      ),
-    );
-  }
-
-  /**
-   * Returns an entry in canonical form: keys sorted, list keys spelled as here, without the marks for the items themselves.
-   * @param live what the object has there
-   */
-  private recorded(fields: FieldsV1, shape: Shape, live: unknown, reading: Reading): string {
-    const segments: string[] = [];
-    /** Items that a segment has named: another one that does would have all below them walked again. */
-    const named = new Set<unknown>();
-    for (const segment of Object.keys(fields)) {
-      const child = fields[segment];
-      if (segment === '.' || !child) continue;
-      const value = segment.slice(2);
-      let canonical = segment;
-      let inside: unknown;
-      let next: Shape;
-      if (segment.startsWith('f:')) {
-        learn(shape, 'struct', reading);
-        inside = memberOf(live, value);
-        reading.at.push(segment);
-        next = isLeaf(child) ? this.leaf(shape, value, inside, reading) : this.below(shape, value, reading);
-      } else {
-        const key: unknown = JSON.parse(value);
-        const names = isContainer(key) ? Object.keys(key) : [];
-        learn(shape, segment.startsWith('k:') ? 'map-list' : 'set', reading, names);
-        canonical = segment.slice(0, 2) + appliedKey(key, child, shape);
-        if (Array.isArray(live) && names.length > 0) {
-          inside = itemsBy(names, live, reading)?.get(listKey(key, names));
-          if (named.has(inside)) inside = undefined;
-          named.add(inside);
-        }
-        // A writer that patches an item doesn't own its key, and ours not the part that is a default.
-        const isOwned = names.every((name) => `f:${name}` in child);
-        reading.at.push(isOwned ? canonical : `k:${canonicalKey(Object.entries(key as object))}`);
-        next = this.below(shape, ITEM, reading);
-      }
-      segments.push(canonical + this.recorded(child, next, inside, reading));
-      reading.at.pop();
-    }
-    return node(segments);
-  }
-
-  private below(shape: Shape, name: string, { of }: Reading): Shape {
-    const known = shape.below.get(name);
-    // Others may fill the room for what is listed, and not that for the answers to our applies.
-    const limit = of === 'answer' ? 2 * SHAPES_LIMIT : SHAPES_LIMIT;
-    if (known || shape === UNKNOWN || this.known >= limit) return known ?? UNKNOWN;
-    const made = new Shape();
-    shape.below.set(name, made);
-    this.known++;
-    return made;
-  }
-
-  /** A leaf with something in it is owned as a whole; one with nothing in it may be anything. Of single values there is no end. */
-  private leaf(shape: Shape, name: string, live: unknown, reading: Reading): Shape {
-    const isEmpty = isContainer(live) ? Object.keys(live).length === 0 : live === undefined || live === null;
-    const { of, at, leaves } = reading;
-    const isMarked = of === 'others' ? !isEmpty && isContainer(live) : isEmpty;
-    if (isMarked && leaves.length < MAX_MARKS) leaves.push(`/${at.join('/')}`);
-    if (!Array.isArray(live) && (isEmpty || !isContainer(live))) return UNKNOWN;
-    const next = this.below(shape, name, reading);
-    if (next.isWhole || reading.of === 'answer') learn(next, 'atomic', reading);
-    return next;
-  }
-
-  /**
-   * Returns an intent as it will be recorded; nothing where nothing is.
-   * @param at the segments down to here
-   */
-  private intended(value: unknown, shape: Shape, marks: string, at: string[]): string | undefined {
-    if (shape.isWhole) {
-      const isSure = shape.kind === 'atomic' || this.known >= 2 * SHAPES_LIMIT || !vanishes(value);
-      const isMarked = (sort?: string): boolean => marks.includes(mark(`/${at.join('/')}`, sort));
-      return isSure || isMarked() || isMarked(FILLED) ? LEAF : undefined;
-    }
-    const segments: string[] = [];
-    if (Array.isArray(value)) {
-      if (value.length === 0) return undefined;
-      if (shape.kind !== 'set' && shape.kind !== 'map-list') return LEAF;
-      for (const item of value as unknown[]) {
-        if (shape.kind === 'set') segments.push(`v:${canonicalJson(item)}`);
-        else {
-          const key = shape.keys.map((name) => [name, memberOf(item, name)] as const);
-          const segment = `k:${canonicalKey(key)}`;
-          const whole = key.map(([name, value]) => [name, value ?? shape.defaults.get(name)] as const);
-          at.push(shape.defaults.size === 0 ? segment : `k:${canonicalKey(whole)}`);
-          const inside = this.intended(item, shape.below.get(ITEM) ?? UNKNOWN, marks, at);
-          at.pop();
-          segments.push(segment + (inside ?? LEAF));
-        }
-      }
-      return node(segments);
-    }
-    const members = isContainer(value) ? membersOf(value) : [];
-    if (members.length === 0) return LEAF;
-    for (const [name, child] of members) {
-      at.push(`f:${name}`);
-      const inside = this.intended(child, shape.below.get(name) ?? UNKNOWN, marks, at);
-      at.pop();
-      if (inside !== undefined) segments.push(`f:${name}${inside}`);
-    }
-    return segments.length === 0 ? undefined : node(segments);
-  }
+/** Reports whether the entry of a manager is what the API server records when exactly this is applied. */
+export function stands(known: Owned, key: string, intent: object): boolean {
+  const fields = recorded(known, key);
+  if (!fields) return false;
+  const { status, ...rest } = withoutIdentity(intent);
+  // Where the status is a subresource, it is dropped from what is applied to the object itself.
+  const applied = 'f:status' in fields ? { ...rest, status } : rest;
+  return isRecordOf(fields, applied, recorded(known, OTHERS));
 }
 
 /**
- * Counts what an entry shows of a list or map that is merged; what most of them show is taken to be so. One that was applied as
- * `{}` or `null`, and that others or defaults have put something in, shows nothing.
- * @param keys of a `map-list`
- * @see https://www.cs.utexas.edu/~moore/best-ideas/mjrty/ the majority vote
+ * Reports whether an object has everything that is wanted, by value, where an entry records that. What a map or a keyed list holds
+ * beside it belongs to others; a list or map that is owned as a whole has to be the same.
  */
-function learn(shape: Shape, kind: Shape['kind'], { of }: Reading, keys: readonly string[] = []): void {
-  const isAnswer = of === 'answer';
-  if (shape === UNKNOWN || (shape.isSure && !isAnswer)) return;
-  shape.isSure ||= isAnswer;
-  const isKnown = shape.kind === kind && keys.every((name, index) => shape.keys[index] === name);
-  if (!shape.isWhole) shape.lead += isKnown ? 1 : -1;
-  if (isKnown || (!isAnswer && shape.lead >= 0 && !shape.isWhole)) return;
-  shape.kind = kind;
-  shape.keys = keys;
-  shape.lead = 1;
+export function holds(known: Owned, key: string, live: object, wanted: object): boolean {
+  return holdsValue(recorded(known, key), live, wanted);
 }
 
-/** Reports whether an entry is one of ours: it holds our record of what was applied, or is the status of a custom resource. */
-function isOwnEntry(
-  { kind }: AnyObject,
-  { manager = '', subresource, fieldsV1 }: ManagedFieldsEntry,
-): boolean {
-  if (subresource) return subresource === 'status' && manager === statusFieldManager(kind);
-  const annotations = Object.keys(fieldsV1?.['f:metadata']?.['f:annotations'] ?? {});
-  return annotations.some((segment) => isHashAnnotation(segment.slice(2)));
+function holdsValue(fields: FieldsV1 | undefined, live: unknown, wanted: unknown): boolean {
+  const segments = fields ? segmentsOf(fields) : [];
+  // Nothing is recorded of an empty list that is merged by its items.
+  if (!fields && Array.isArray(wanted) && wanted.length === 0) return true;
+  if (!isContainer(wanted) || !fields || !/^[fk]:/.test(segments[0] ?? ''))
+    return canonicalJson(live ?? null) === canonicalJson(wanted ?? null);
+  if (Array.isArray(wanted)) {
+    const items = itemsBy(keysOf(segments), wanted);
+    const others = itemsBy(keysOf(segments), Array.isArray(live) ? live : []);
+    return segments.every((segment) => {
+      const child = fields[segment] as FieldsV1;
+      const [key, applied] = [recordedKey(segment), recordedKey(segment, child)];
+      return holdsValue(child, others.get(key), items.get(applied));
+    });
+  }
+  return membersOf(wanted).every(([name, value]) =>
+    holdsValue(fields[`f:${name}`], memberOf(live, name), value),
+  );
 }
 
 /**
- * Returns a list key as it was applied, in canonical form: what the schema's default has added to it isn't owned, and is
- * learned here.
- * @param key also the item of a set
+ * Reports whether a set is what the API server records for a value that is applied. The set itself shows how a list or map is
+ * merged: a leaf is owned as a whole, and an item of a list stands under its key.
+ * @param others what other writers own in its place
+ * @see docs/decisions/0004-steady-state.md for the record of empty values
  */
-function appliedKey(key: unknown, fields: FieldsV1, { kind, keys, defaults }: Shape): string {
-  if (!isContainer(key)) return canonicalJson(key);
-  const isOwned = (name: string): boolean => isLeaf(fields) || `f:${name}` in fields;
-  const applied = Object.entries(key).filter(([name]) => isOwned(name));
-  if (kind !== 'map-list') return canonicalJson(Object.fromEntries(applied));
-  for (const name of keys) if (!isOwned(name) || !(name in key)) defaults.set(name, key[name]);
-  return canonicalKey(applied);
-}
-
-/** Drops what is empty: of an item that is owned as a whole, nothing shows whether that was applied. */
-function canonicalKey(key: readonly (readonly [string, unknown])[]): string {
-  return canonicalJson(Object.fromEntries(key.filter(([, value]) => value !== '')));
-}
-
-/** Maximum number of sets of keys by which one list is looked up: a record of ours has one. */
-const MAX_KEYS = 3;
-
-/** Returns the items of a live list by their keys of these names; each list is gone through once for them. */
-function itemsBy(
-  names: readonly string[],
-  live: readonly unknown[],
-  { lists }: Reading,
-): ReadonlyMap<string, unknown> | undefined {
-  const known = lists.get(live) ?? new Map<string, ReadonlyMap<string, unknown>>();
-  lists.set(live, known);
-  const spelled = names.join();
-  if (!known.has(spelled) && known.size < MAX_KEYS)
-    known.set(spelled, new Map(live.map((item) => [listKey(item, names), item])));
-  return known.get(spelled);
-}
-
-/** Returns the key under which an item is recorded, for a look-up. */
-function listKey(item: unknown, names: readonly string[]): string {
-  return JSON.stringify(names.map((name) => memberOf(item, name)));
-}
-
-/** Reports whether nothing may be recorded of a value: of `{}` and `null`, something always is. */
-function vanishes(value: unknown): boolean {
-  if (Array.isArray(value)) return value.length === 0;
+function isRecordOf(fields: FieldsV1 | undefined, value: unknown, others: FieldsV1 | undefined): boolean {
+  if (!fields) return vanishes(value, others);
+  if (isLeaf(fields)) return true;
   if (!isContainer(value)) return false;
+  const segments = segmentsOf(fields);
+  if (Array.isArray(value)) {
+    const items = itemsBy(keysOf(segments), value);
+    return (
+      items.size === segments.length &&
+      segments.every((segment) => {
+        const child = fields[segment] as FieldsV1;
+        const item = items.get(recordedKey(segment, child));
+        return item !== undefined && isRecordOf(child, item, others?.[segment]);
+      })
+    );
+  }
   const members = membersOf(value);
-  return members.length > 0 && members.every(([, member]) => vanishes(member));
+  return (
+    segments.every(
+      (segment) => segment.startsWith('f:') && memberOf(value, segment.slice(2)) !== undefined,
+    ) && members.every(([name, member]) => isRecordOf(fields[`f:${name}`], member, others?.[`f:${name}`]))
+  );
+}
+
+function segmentsOf(fields: FieldsV1): string[] {
+  return Object.keys(fields).filter((segment) => segment !== '.');
+}
+
+/** Returns the names of the fields by which the items of a list are merged; nothing where they are values of a set. */
+function keysOf([segment = '']: readonly string[]): readonly string[] | undefined {
+  return segment.startsWith('k:') ? Object.keys(JSON.parse(segment.slice(2)) as object) : undefined;
+}
+
+/** Returns the items of a list by their keys, each list gone through once. */
+function itemsBy(
+  names: readonly string[] | undefined,
+  list: readonly unknown[],
+): ReadonlyMap<string, unknown> {
+  return new Map(
+    list.map((item) => [keyText(names ? names.map((name) => memberOf(item, name)) : [item]), item]),
+  );
+}
+
+/**
+ * Returns the key that a segment names.
+ * @param fields what is owned of the item: a part of the key that isn't was not applied, but is a default of the schema
+ */
+function recordedKey(segment: string, fields: FieldsV1 = {}): string {
+  const key: unknown = JSON.parse(segment.slice(2));
+  if (!segment.startsWith('k:')) return keyText([key]);
+  const isApplied = (name: string): boolean => isLeaf(fields) || `f:${name}` in fields;
+  return keyText(
+    Object.entries(key as object).map(([name, part]: [string, unknown]) =>
+      isApplied(name) ? part : undefined,
+    ),
+  );
+}
+
+/** Spells a key. Of an item that is owned as a whole, nothing shows whether an empty part was applied. */
+function keyText(parts: readonly unknown[]): string {
+  return JSON.stringify(parts.map((part) => (part === '' ? undefined : part)));
+}
+
+/**
+ * Reports whether nothing is recorded of a value: an empty list that is merged by items, or a map of such; of `{}` and `null`,
+ * something always is. One that was applied empty, and that another writer has filled and owns as a whole, isn't recorded any more.
+ */
+function vanishes(value: unknown, others: FieldsV1 | undefined): boolean {
+  if (!isContainer(value) || (others && isLeaf(others))) return false;
+  if (Array.isArray(value)) return value.length === 0;
+  const members = membersOf(value);
+  return members.length > 0 && members.every(([name, member]) => vanishes(member, others?.[`f:${name}`]));
 }
 
 /** Returns the members that are sent. */
@@ -560,37 +397,7 @@ function membersOf(value: object): [string, unknown][] {
 }
 
 function memberOf(item: unknown, name: string): unknown {
-  return isContainer(item) ? item[name] : undefined;
-}
-
-const LEAF = '';
-const DIGEST_LENGTH = 16;
-const SHARED_LIMIT = 2_000;
-const SHAPES_LIMIT = 10_000;
-
-function node(segments: string[]): string {
-  return segments.length === 0 ? LEAF : `{${sorted(segments).join(',')}}`;
-}
-
-/** 96 bits tell two path sets of one object apart. */
-function digest(canonical: string): string {
-  return hash('sha1', canonical, 'base64').slice(0, DIGEST_LENGTH);
-}
-
-/** Maximum number of leaves of an entry that are marked: marks are kept with each object. */
-const MAX_MARKS = 100;
-/** Maximum number of entries of ours on one object that leftovers and marks are worked out for. */
-const MAX_OURS = 5;
-const FILLED = '!';
-
-/** Appended to a digest: a leaf of ours with nothing in it, or one of others with something. */
-function mark(at: string, sort = '.'): string {
-  return `${sort}${hash('sha1', at, 'base64').slice(0, 8)}`;
-}
-
-/** Reports whether two digests are of the same paths; the marks go by what the object has there, also from other writers. */
-export function isSamePaths(a: string | undefined, b: string | undefined): boolean {
-  return a?.slice(0, DIGEST_LENGTH) === b?.slice(0, DIGEST_LENGTH);
+  return isContainer(item) && Object.hasOwn(item, name) ? item[name] : undefined;
 }
 
 /** Drops what identifies an object, which is never owned. */
@@ -604,6 +411,18 @@ function withoutIdentity(intent: object): Readonly<Record<string, unknown>> {
   return owned.length === 0 ? rest : { ...rest, metadata: Object.fromEntries(owned) };
 }
 
+/** Reports whether an entry is one of ours: it holds our record of what was applied, or is the status of a custom resource. */
+function isOwnEntry(
+  { kind }: AnyObject,
+  { manager = '', subresource, fieldsV1 }: ManagedFieldsEntry,
+): boolean {
+  if (subresource) return subresource === 'status' && manager === statusFieldManager(kind);
+  const annotations = Object.keys(fieldsV1?.['f:metadata']?.['f:annotations'] ?? {});
+  return annotations.some((segment) => isHashAnnotation(segment.slice(2)));
+}
+
+/** Maximum number of entries of ours on one object that leftovers are worked out for. */
+const MAX_OURS = 5;
 const FIELDS_NAMED = 10;
 
 /**
@@ -625,25 +444,18 @@ export function driftOf(before: readonly ManagedFieldsEntry[], corrected: AnyObj
   };
 }
 
-/** An object as kept, with the digests of what is owned. */
-interface Owned {
-  readonly object: AnyObject;
-  readonly owned: OwnedPaths;
-  readonly drifted?: readonly ManagedFieldsEntry[];
-}
-
 /**
  * Reports whether what we applied to an object was changed by others, or still is. It counts as ours where the hash is
  * another one: then another process of ours has applied something else.
  */
-export function hasDrifted(before: Owned, after: Owned): boolean {
+export function hasDrifted(before: Owned & { readonly drifted?: unknown }, after: Owned): boolean {
   if (before.object.metadata.uid !== after.object.metadata.uid) return false;
   const [hashBefore, hashAfter] = [appliedHash(before), appliedHash(after)];
   // A hash that is gone was removed by another writer.
   if (hashAfter !== hashBefore && hashAfter !== undefined) return false;
   if (hashBefore === undefined) return false;
   if (before.drifted) return true;
-  return [...before.owned].some(([owner, paths]) => !isSamePaths(after.owned.get(owner), paths));
+  return [...before.owned].some(([owner, fields]) => owner !== OTHERS && after.owned.get(owner) !== fields);
 }
 
 /** Returns the hashes of all of our managers that share the object. */
@@ -678,43 +490,50 @@ export function isLegacy({ manager = '', subresource }: ManagedFieldsEntry): boo
 export type IsLeftOver = (entry: ManagedFieldsEntry, manager: string) => boolean;
 
 /**
- * Reports whether an entry is left over from an autoscaler: of the manager that held the replicas for it, or of its
- * writes through `/scale`. Counts only once a manager has taken the field back: until then, the entry keeps the value.
+ * Reports whether an entry is a leftover of a command, or of an autoscaler: of the manager that held the replicas for it, or of
+ * its writes through `/scale`. The second counts only once a manager has taken the field back: until then, the entry keeps the value.
  */
-export const isHeld: IsLeftOver = ({ manager, operation, subresource }, own) => {
+export const isLeftOver: IsLeftOver = (entry, own) => {
+  if (isLegacy(entry)) return true;
+  const { manager, operation, subresource } = entry;
   const holder = holderFor(own);
   return holder !== undefined && (subresource === 'scale' || (operation === 'Apply' && manager === holder));
 };
 
 /**
- * Returns the managers whose applied fields a leftover owns too: those fields would stay when they are dropped. Looks only
- * at objects that carry our hash, so that it costs nothing elsewhere.
+ * Returns the managers whose applied fields a leftover owns too, and whether one of a command does: those fields would stay when
+ * they are dropped. Looks only at objects that carry our hash, so that it costs nothing elsewhere.
  */
-export function sharedWith(isLeftOver: IsLeftOver, object: AnyObject): readonly string[] | undefined {
+export function sharedWithLeftovers(object: AnyObject): ReadonlyMap<string, boolean> | undefined {
   if (object.metadata.annotations?.[APPLIED_HASH_ANNOTATION] === undefined) return undefined;
   const ours = managedFieldsOf(object).filter(
     (entry) =>
       entry.operation === 'Apply' && !isLegacy(entry) && !entry.subresource && isOwnEntry(object, entry),
   );
+  const shares = (isTaken: IsLeftOver, manager: string): boolean =>
+    withoutOwners(isTaken, object, manager) !== undefined;
   const sharing = ours
     .slice(0, MAX_OURS)
-    .filter(({ manager = '' }) => withoutOwners(isLeftOver, object, manager) !== undefined);
-  return sharing.length === 0 ? undefined : sharing.map(({ manager = '' }) => manager);
+    .flatMap(({ manager = '' }) =>
+      shares(isLeftOver, manager) ? [[manager, shares(isLegacy, manager)] as const] : [],
+    );
+  return sharing.length === 0 ? undefined : new Map(sharing);
 }
 
 /** Returns the entries of an object when no leftover owns what this manager has applied; nothing if that is so already. */
 export function withoutOwners(
-  isLeftOver: IsLeftOver,
+  isTaken: IsLeftOver,
   object: AnyObject,
   manager: string,
 ): ManagedFieldsEntry[] | undefined {
   const entries = managedFieldsOf(object);
-  if (withWalkableFields(object) !== object || !entries.some((entry) => isLeftOver(entry, manager)))
+  // Nothing is taken where some entries aren't walked.
+  if (!entries.some((entry) => isTaken(entry, manager)) || withWalkableFields(object) !== object)
     return undefined;
   const own = entries.find((entry) => isAppliedBy(manager, entry))?.fieldsV1 ?? {};
   const left = entries.map((entry) => {
     const { fieldsV1 = {} } = entry;
-    const rest = isLeftOver(entry, manager) ? without(fieldsV1, own) : fieldsV1;
+    const rest = isTaken(entry, manager) ? without(fieldsV1, own) : fieldsV1;
     return rest === fieldsV1 ? entry : { ...entry, fieldsV1: rest };
   });
   return left.every((entry, n) => entry === entries[n]) ? undefined : dropEmpty(left);

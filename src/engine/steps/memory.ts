@@ -5,7 +5,6 @@ import type { AnyObject } from '../../contract/object.js';
 import { mostPause } from '../../client/api-error.js';
 import type { Clock } from '../../client/clock.js';
 import { CONTESTED, REFUSAL_MILLISECONDS, RELEASE_MILLISECONDS } from '../../client/retry.js';
-import { isSamePaths } from './managed-fields.js';
 
 /** Time that the garbage collector may need to come to the next child. */
 const VANISHED_MILLISECONDS = 600_000;
@@ -101,7 +100,7 @@ export interface LastApply {
   /** Hash of the intent. */
   readonly hash: string;
   readonly uid: string | undefined;
-  /** Digest of the paths that we own. */
+  /** Fields that we own; see `OwnedFields`. */
   readonly owned: string | undefined;
 }
 
@@ -111,9 +110,8 @@ const LATEST_LIMIT = 2_000;
 const CREATED_LIMIT = 50_000;
 
 /**
- * Last apply of each object. Those of which the server records something else than computed from the intent, e.g. because it
- * drops an empty value, are all remembered, so that such a value costs one apply per object and start; of the others the
- * latest.
+ * Last apply of each object. Those of which the server records something else than the intent, e.g. because it drops a field that
+ * the schema lacks, are all remembered, so that such a field costs one apply per object and start; of the others the latest.
  */
 export class LastApplies {
   /** Applies by object, then by field manager. */
@@ -123,12 +121,12 @@ export class LastApplies {
 
   /**
    * Reports whether the object is the same, the intent is the same, and we own what we owned after the last apply.
-   * @param expected called only where we own something
+   * @param stands called only where this isn't the same as the last apply
    */
-  isCurrent(objectId: string, manager: string, now: LastApply, expected: () => string): boolean {
-    if (isSameApply(this.latest.get(`${String(now.uid)} ${manager}`), now)) return true;
-    if (now.owned !== undefined && now.owned === expected()) return true;
-    return isSameApply(this.exceptions.get(objectId)?.get(manager), now);
+  isCurrent(objectId: string, manager: string, now: LastApply, stands: () => boolean): boolean {
+    const last = this.latest.get(`${String(now.uid)} ${manager}`);
+    if (last?.hash === now.hash) return last.owned === now.owned;
+    return isSameApply(this.exceptions.get(objectId)?.get(manager), now) || stands();
   }
 
   /**
@@ -139,9 +137,9 @@ export class LastApplies {
     return this.latest.get(`${String(uid)} ${manager}`)?.hash === hash;
   }
 
-  remember(objectId: string, manager: string, applied: LastApply, expected: string): void {
+  remember(objectId: string, manager: string, applied: LastApply, isException: boolean): void {
     const known = this.exceptions.get(objectId);
-    if (applied.owned !== expected)
+    if (isException)
       this.exceptions.set(objectId, (known ?? new Map<string, LastApply>()).set(manager, applied));
     else if (known?.delete(manager) && known.size === 0) this.exceptions.delete(objectId);
     setLatest(this.latest, `${String(applied.uid)} ${manager}`, applied, LATEST_LIMIT);
@@ -154,7 +152,7 @@ export class LastApplies {
 }
 
 export function isSameApply(then: LastApply | undefined, now: LastApply): boolean {
-  return then?.hash === now.hash && then.uid === now.uid && isSamePaths(then.owned, now.owned);
+  return then?.hash === now.hash && then.uid === now.uid && then.owned === now.owned;
 }
 
 /** Returns how long a refusal for these reasons counts at most, where nothing changes. */

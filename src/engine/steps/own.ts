@@ -34,12 +34,13 @@ import {
   driftOf,
   fieldAt,
   isAppliedBy,
-  isHeld,
+  isLeftOver,
   isLegacy,
   isUnapplied,
   itemsBeside,
   itemsInTheWay,
   managedFieldsOf,
+  ownedFields,
   ownerKey,
   wasAppliedBy,
   withApiVersion,
@@ -121,8 +122,9 @@ async function admit(task: OwnTask, before: Entry): Promise<Entry | undefined> {
 async function tidy(task: OwnTask, known: Entry): Promise<StepOutcome> {
   const { fights } = task.hand.memory;
   const outcome = leaveAsIs(task, known);
-  if (known.sharedWithLegacy ?? known.sharedWithHeld) fights.checkPause(fightId(task), task.hash);
-  const managers = await takeFromLeftovers(task, known);
+  if (!known.shared) return outcome;
+  fights.checkPause(fightId(task), task.hash);
+  const managers = known.shared.has(task.fieldManager) ? await takeFrom(isLeftOver, task) : [];
   if (managers.length === 0) return outcome;
   fights.corrected(fightId(task), known.object, { managers, fields: [] }, task.hash);
   return { action: 'configured' };
@@ -144,12 +146,12 @@ async function leave(task: OwnTask, known: Entry, mode: Exclude<DriftMode, 'corr
   const live = await refresh(task.object, hand);
   if (!live) return { action: 'skipped', skippedFor: 'changed' };
   const options = { fieldManager, force: true, dryRun: true };
-  const owned = store.paths.owned(live).get(manager);
+  const owned = ownedFields(live).get(manager);
   let drift: Drift = { managers: [], fields: [] };
   try {
     const body = withUid(task.intent, uid);
     const { object } = await api.apply(reader.resourceType(body), body, options);
-    if (store.paths.owned(object).get(manager) === owned) {
+    if (ownedFields(object).get(manager) === owned) {
       rememberApply(task, live);
       return { action: 'unchanged' };
     }
@@ -165,7 +167,7 @@ async function leave(task: OwnTask, known: Entry, mode: Exclude<DriftMode, 'corr
 
 async function send(task: OwnTask, known: Entry | undefined): Promise<StepOutcome> {
   // A field that this apply drops would stay with a legacy manager forever, so its claim is removed first.
-  if (known) await takeFrom(isLegacy, task, known.sharedWithLegacy);
+  if (known?.shared?.get(task.fieldManager)) await takeFrom(isLegacy, task);
   let answer: Applied;
   try {
     answer = await request(task, known);
@@ -181,7 +183,7 @@ async function send(task: OwnTask, known: Entry | undefined): Promise<StepOutcom
   const outcome = outcomeOf(task, known, answer);
   if (outcome.action === 'created' || outcome.action === 'unchanged') return outcome;
   const after = task.store.get(task.key);
-  if (after) await takeFromLeftovers(task, after, object);
+  if (after?.shared?.has(task.fieldManager)) await takeFrom(isLeftOver, task, object);
   return outcome;
 }
 
@@ -280,26 +282,14 @@ async function judge(task: OwnTask, known: Entry | undefined, error: unknown): P
   return isRecreated(task, failure) ? failure : remembered(task, known, failure);
 }
 
-/** Takes what was applied from leftovers, also from those of an autoscaler, which are obsolete after the apply. */
-async function takeFromLeftovers(task: OwnTask, known: Entry, seen?: AnyObject): Promise<readonly string[]> {
-  const sharing = [...(known.sharedWithLegacy ?? []), ...(known.sharedWithHeld ?? [])];
-  return takeFrom((entry, ours) => isLegacy(entry) || isHeld(entry, ours), task, sharing, seen);
-}
-
 /** Makes what was applied last ours alone, as far as leftovers own it too. @returns the managers that it was taken from */
-async function takeFrom(
-  isLeftOver: IsLeftOver,
-  task: OwnTask,
-  sharing: readonly string[] = [],
-  seen?: AnyObject,
-): Promise<readonly string[]> {
+async function takeFrom(isTaken: IsLeftOver, task: OwnTask, seen?: AnyObject): Promise<readonly string[]> {
   const { object, fieldManager, hand } = task;
-  if (!sharing.includes(fieldManager)) return [];
   const live = seen ?? (await refresh(object, hand));
-  const left = live && withoutOwners(isLeftOver, live, fieldManager);
+  const left = live && withoutOwners(isTaken, live, fieldManager);
   if (!left) return [];
   await writeManagedFields(task, live, left);
-  const taken = managedFieldsOf(live).filter((entry) => isLeftOver(entry, fieldManager));
+  const taken = managedFieldsOf(live).filter((entry) => isTaken(entry, fieldManager));
   return taken.map(({ manager = '' }) => manager);
 }
 

@@ -8,7 +8,7 @@ import { ApiError, classify } from '../../client/api-error.js';
 import type { Hand } from '../plan/hand.js';
 import type { Entry, Store } from '../watch/cache.js';
 import { refresh } from './delete.js';
-import { ownerKey } from './managed-fields.js';
+import { holds, ownerKey, stands } from './managed-fields.js';
 import type { LastApply } from './memory.js';
 
 /** A wanted status, beside the one that is there. */
@@ -54,15 +54,14 @@ function compare({ target, fieldManager, status }: StatusWrite, { reader, memory
   const { namespace, name, uid } = target.metadata;
   const key = objectKey(namespace, name);
   const known = store.get(key);
-  const applied = {
-    hash: contentHash(status),
-    uid,
-    owned: known?.owned.get(ownerKey(fieldManager, 'status')),
-  };
-  const expected = (): string => store.paths.expected({ status }, applied.owned, 'status');
+  const owner = ownerKey(fieldManager, 'status');
+  const applied = { hash: contentHash(status), uid, owned: known?.owned.get(owner) };
   const isCurrent =
-    memory.lastApplies.isCurrent(objectId(target), fieldManager, applied, expected) &&
-    store.paths.holds({ status: known?.object.status }, { status });
+    known !== undefined &&
+    memory.lastApplies.isCurrent(objectId(target), fieldManager, applied, () =>
+      stands(known, owner, { status }),
+    ) &&
+    holds(known, owner, { status: known.object.status }, { status });
   return { key, store, known, applied, isCurrent };
 }
 
@@ -103,8 +102,9 @@ async function send(
   const options = { fieldManager, force: true, subresource: 'status' } as const;
   const type = reader.resourceType(body);
   const { object } = await store.write(key, reader.writer, async () => api.apply(type, body, options));
-  const owned = store.ownedOf(object).get(ownerKey(fieldManager, 'status'));
-  const { status } = body;
-  const expected = store.paths.expectedAfter(object, fieldManager, { status }, owned, 'status');
-  memory.lastApplies.remember(objectId(body), fieldManager, { ...applied, owned }, expected);
+  const owned = store.ownedOf(object);
+  const owner = ownerKey(fieldManager, 'status');
+  const isException = !stands({ object, owned }, owner, { status: body.status });
+  const last = { ...applied, owned: owned.get(owner) };
+  memory.lastApplies.remember(objectId(body), fieldManager, last, isException);
 }

@@ -12,26 +12,22 @@ import { silentLogger } from '../../telemetry/logger.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { Scope } from '../../client/api.js';
 import {
-  FieldPaths,
   hasDrifted,
-  isHeld,
-  isLegacy,
   managedFieldsOf,
   MAX_KEPT,
+  ownedFields,
   ownerKey,
-  sharedWith,
+  sharedWithLeftovers,
   withWalkableFields,
 } from '../steps/managed-fields.js';
-import type { ManagedFieldsEntry, OwnedPaths } from '../steps/managed-fields.js';
+import type { ManagedFieldsEntry, OwnedFields } from '../steps/managed-fields.js';
 
 /** An object as it is kept, and what was worked out from it before the rest was dropped. */
 export interface Entry {
   readonly object: AnyObject;
-  readonly owned: OwnedPaths;
-  /** Managers whose applied fields a leftover of a command owns too; see `isLegacy`. */
-  readonly sharedWithLegacy?: readonly string[];
-  /** The same of a leftover of an autoscaler; see `isHeld`. */
-  readonly sharedWithHeld?: readonly string[];
+  readonly owned: OwnedFields;
+  /** Managers whose applied fields a leftover owns too, and whether one of a command does; see `isLeftOver`. */
+  readonly shared?: ReadonlyMap<string, boolean>;
   /**
    * Owners of fields, kept only since a watch has shown that another writer changed what was applied, and until the answer to
    * the next write: the report names the writer.
@@ -88,7 +84,6 @@ export type Unserved = 'missing' | 'doubtful';
 
 /** Objects of one type, by what watches and answers to writes have shown. They are shared and must not be changed; see docs/engine.md. */
 export class Store {
-  readonly paths = new FieldPaths();
   private readonly entries = new Map<string, Entry>();
   private readonly listeners: Listener[] = [];
   private readonly controllers = this.indexedBy((object) => controllerOf(object)?.uid ?? []);
@@ -174,16 +169,8 @@ export class Store {
     if (!kept) return undefined;
     if (this.props.freeze) deepFreeze(kept);
     if (this.props.readOnly) return { object: kept, owned: NOTHING_OWNED };
-    const walkable = withWalkableFields(object);
-    // Nothing is taken from leftovers where some entries aren't walked.
-    const isWhole = walkable === object;
-    const legacy = isWhole && sharedWith(isLegacy, object);
-    const held = isWhole && sharedWith(isHeld, object);
-    return {
-      ...{ object: kept, owned: this.paths.owned(walkable) },
-      ...(legacy && { sharedWithLegacy: legacy }),
-      ...(held && { sharedWithHeld: held }),
-    };
+    const shared = sharedWithLeftovers(object);
+    return { object: kept, owned: ownedFields(object), ...(shared && { shared }) };
   }
 
   /**
@@ -333,10 +320,10 @@ export class Store {
   }
 
   /** Returns who owns what of an object from an answer: usually that is known already. */
-  ownedOf(object: AnyObject): OwnedPaths {
+  ownedOf(object: AnyObject): OwnedFields {
     const known = this.entries.get(keyOf(object));
     const same = known?.object.metadata.resourceVersion === object.metadata.resourceVersion;
-    return known && same ? known.owned : this.paths.owned(withWalkableFields(object));
+    return known && same ? known.owned : ownedFields(object);
   }
 
   /** Drops what was kept to report who changed an object, as it was in this version. */
@@ -401,7 +388,7 @@ export class Store {
   }
 }
 
-const NOTHING_OWNED: OwnedPaths = new Map();
+const NOTHING_OWNED: OwnedFields = new Map();
 
 /** Reports whether what is kept of an object is what it was, in another version. */
 export function sameButVersion(before: AnyObject | undefined, after: AnyObject | undefined): boolean {
