@@ -29,6 +29,7 @@ import { CliError, untilInterrupted } from './exit.js';
 import { putOver, readGiven } from './given.js';
 import type { Given } from './given.js';
 import { responsibleOperator } from './operators.js';
+import type { List } from './operators.js';
 import { counted, plain, print, warn } from './output.js';
 import { policyOf } from './policy-file.js';
 import { follow, look, wordByChildren } from './tree/model.js';
@@ -209,7 +210,7 @@ async function applyOne(
   try {
     const written = await write(one, transport);
     cr = written.cr;
-    await report(changeLine(written.change));
+    await report(changeLine({ ref: refOf(one.after), action: written.action }));
   } catch (error) {
     return refused(`${name} isn't written${operator ? '' : ', nor what is made of it'}`, error);
   }
@@ -273,10 +274,9 @@ function changeLine({ ref, action, error, waitsFor }: Change): string {
 async function write(
   { input, before, after }: Given,
   transport: Transport,
-): Promise<{ readonly change: Change; readonly cr: AnyObject }> {
-  const ref = refOf(after);
+): Promise<{ readonly action: Action; readonly cr: AnyObject }> {
   if (before && isDeepStrictEqual(visible(before), visible(after)))
-    return { change: { ref, action: 'unchanged' }, cr: before };
+    return { action: 'unchanged', cr: before };
   const tried = input.live;
   const { stored } = await putOver(input, new Api(transport), 'reconstruct-apply', (live) => {
     if (tried && live && isDeepStrictEqual(triedOver(tried), triedOver(live))) return;
@@ -284,7 +284,7 @@ async function write(
     const message = `it was ${what} meanwhile; look at it, and give the command again`;
     throw new OperatorError({ reason: 'Conflict', message });
   });
-  return { change: { ref, action: before ? 'configured' : 'created' }, cr: stored };
+  return { action: before ? 'configured' : 'created', cr: stored };
 }
 
 /** Returns what must not have changed since the dry run: the status is the controller's alone. */
@@ -309,48 +309,39 @@ export interface WaitProps {
  */
 export async function waitUntilReady(applied: readonly Applied[], props: WaitProps): Promise<void> {
   const { api, clock, timeoutMilliseconds, signal, late, report } = props;
-  let trees: readonly Tree[] | undefined;
-  let notes: readonly string[] = [];
+  const lookAll = async (list: List): Promise<StatusDocument> => {
+    const documents = applied.map(({ input: { kind }, after: { metadata }, operator }) => {
+      const { namespace, name } = metadata;
+      return look({ targets: [{ kind, name }], operators: operator !== undefined, namespace }, list);
+    });
+    const all = await Promise.all(documents);
+    const notes = new Set(all.flatMap((document) => document.notes));
+    return { notes: [...notes], resources: all.flatMap(({ resources }) => resources) };
+  };
+  const until = AbortSignal.any([late, signal]);
   let lines = new Map<string, string>();
   // By the UIDs of pods: since when they were seen in a state that lasts.
   let lasting = new Map<string, number>();
-  let lastingState: string | undefined;
-  const isStalled = (): boolean => trees?.some(({ word }) => word === 'Stalled') ?? false;
-  const isReady = (): boolean => trees?.every(({ word }) => word === 'Ready') ?? false;
-  await follow({
-    ...{ api, clock, signal: AbortSignal.any([late, signal]) },
-    look: async (list) => {
-      const documents = applied.map(({ input, after, operator }) => {
-        const { namespace, name } = after.metadata;
-        const targets = [{ kind: input.kind, name }];
-        return look({ targets, operators: operator !== undefined, namespace }, list);
-      });
-      const all = await Promise.all(documents);
-      return {
-        notes: [...new Set(all.flatMap((document) => document.notes))],
-        resources: all.flatMap((document) => document.resources),
-      };
-    },
-    onDocument: async (document) => {
-      notes = document.notes;
-      trees = applied.map((one) => treeOf(one, document));
-      const progress = new Map(trees.flatMap((tree) => progressOf(tree, lines.size > 0)));
-      for (const line of newLines(lines, progress)) await report(line);
-      lines = new Map([...lines, ...progress]);
-      const now = clock.monotonic();
-      const pods = trees.flatMap(lastingPods);
-      lasting = new Map(pods.map(({ uid }) => [uid, lasting.get(uid) ?? now]));
-      lastingState = pods.find(({ uid }) => now - (lasting.get(uid) ?? now) >= LASTING_MILLISECONDS)?.state;
-      return isStalled() || isReady() || lastingState !== undefined;
-    },
-  });
-  if (isReady()) return;
+  let failed: ((when: string) => CliError) | undefined;
+  for await (const document of follow({ api, clock, signal: until, look: lookAll })) {
+    const trees = applied.map((one) => treeOf(one, document));
+    const progress = new Map(trees.flatMap((tree) => progressOf(tree, lines.size > 0)));
+    for (const line of newLines(lines, progress)) await report(line);
+    lines = new Map([...lines, ...progress]);
+    if (trees.every(({ word }) => word === 'Ready')) return;
+    failed = (when) =>
+      new CliError([...trees.flatMap((tree) => reasonsOf(tree, when)), ...document.notes], 3);
+    if (trees.some(({ word }) => word === 'Stalled')) throw failed('');
+    const now = clock.monotonic();
+    const pods = trees.flatMap(lastingPods);
+    lasting = new Map(pods.map(({ uid }) => [uid, lasting.get(uid) ?? now]));
+    const stuck = pods.find(({ uid }) => now - (lasting.get(uid) ?? now) >= LASTING_MILLISECONDS);
+    if (stuck)
+      throw failed(`, and it won't be: a pod is ${stuck.state} for ${LASTING_MILLISECONDS / 1000} s`);
+  }
   if (signal.aborted) throw new CliError('Interrupted: what was applied stays', 3);
   const after = ` after ${timeoutMilliseconds / 1000} s`;
-  const lasts =
-    lastingState && `, and it won't be: a pod is ${lastingState} for ${LASTING_MILLISECONDS / 1000} s`;
-  const when = isStalled() ? '' : (lasts ?? after);
-  if (trees) throw new CliError([...trees.flatMap((tree) => reasonsOf(tree, when)), ...notes], 3);
+  if (failed) throw failed(after);
   const names = applied.map(nameOf);
   throw new CliError(
     `Whether ${names.join(', ')} ${names.length === 1 ? 'is' : 'are'} ready couldn't be seen${after}: ` +

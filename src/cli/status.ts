@@ -43,18 +43,12 @@ export async function runStatus(words: readonly string[], options: StatusOptions
     };
     if (watch) {
       const show = watchText({ isJson: output === 'json', isWide, paint, ...(stdout.isTTY && { size }) });
-      const watching = { api, clock: systemClock, look: lookAll };
-      await untilInterrupted((signal) =>
-        follow({
-          ...{ ...watching, signal },
-          onDocument: async (document) => {
-            const news = show(document, new Date());
-            if (news !== '') await print(news);
-            return false;
-          },
-        }),
-      );
-      return;
+      return untilInterrupted(async (signal) => {
+        for await (const document of follow({ api, clock: systemClock, look: lookAll, signal })) {
+          const news = show(document, new Date());
+          if (news !== '') await print(news);
+        }
+      });
     }
     const document = await lookAll(lister(api));
     const { resources, notes, unreadable = [] } = document;

@@ -27,7 +27,7 @@ export async function followKinds({ kinds, onDocument, onTrouble, ...props }: Fo
   let known: readonly AnyObject[] = [];
   let objects: AnyObject[] = [];
   let unlisted = new Set<string>();
-  await follow({
+  const documents = follow({
     ...props,
     look: (list) => {
       [objects, unlisted] = [[], new Set()];
@@ -44,22 +44,21 @@ export async function followKinds({ kinds, onDocument, onTrouble, ...props }: Fo
       const targets = kinds().map((kind) => ({ kind }));
       return look({ targets, operators: false }, recorded);
     },
-    onDocument: (document) => {
-      onTrouble([]);
-      const crs = new Set(document.resources.map(({ uid }) => uid));
-      // They may still exist.
-      const unseen = known.filter((object) => unlisted.has(groupKind(object)));
-      const ours = [...unseen, ...objects].filter(
-        (object) => crs.has(object.metadata.uid ?? '') || crs.has(controllerOf(object)?.uid ?? ''),
-      );
-      onDocument(document, changesBetween(known, ours));
-      known = ours;
-      return false;
-    },
     onFailed: (error) => {
       onTrouble([messageOf(error)]);
     },
   });
+  for await (const document of documents) {
+    onTrouble([]);
+    const crs = new Set(document.resources.map(({ uid }) => uid));
+    // They may still exist.
+    const unseen = known.filter((object) => unlisted.has(groupKind(object)));
+    const ours = [...unseen, ...objects].filter(
+      (object) => crs.has(object.metadata.uid ?? '') || crs.has(controllerOf(object)?.uid ?? ''),
+    );
+    onDocument(document, changesBetween(known, ours));
+    known = ours;
+  }
 }
 
 /**

@@ -329,25 +329,22 @@ interface FollowProps {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly look: (list: List) => Promise<StatusDocument>;
-  /** Called with each state. @returns true to end */
-  readonly onDocument: (document: StatusDocument) => boolean | Promise<boolean>;
   /** Called when a look fails, before the next one. @default - the first failure ends it, later ones are retried */
   readonly onFailed?: (error: unknown) => void;
 }
 
 /**
- * Looks every second until the signal aborts or `onDocument` ends it. Lists come from the API server's cache, and need no
- * right to watch.
+ * Looks every second until the signal aborts. Lists come from the API server's cache, and need no right to watch.
  * @throws what `look` throws the first time, unless there is `onFailed`
  */
-export async function follow(props: FollowProps): Promise<void> {
-  const { api, clock, signal, onDocument, onFailed } = props;
+export async function* follow(props: FollowProps): AsyncGenerator<StatusDocument> {
+  const { api, clock, signal, onFailed } = props;
   const isOver = (): boolean => signal.aborted;
   for (let isFirst = true; !isOver(); isFirst = false) {
     const began = clock.monotonic();
     try {
       const document = await props.look(lister(api, signal));
-      if (isOver() || (await onDocument(document))) return;
+      if (!isOver()) yield document;
     } catch (error) {
       if (isOver()) return;
       if (isFirst && !onFailed) throw error;
