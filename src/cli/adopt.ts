@@ -24,7 +24,7 @@ import { CliError } from './exit.js';
 import { confirmed, counted, paint, plain, print, printError, warn } from './output.js';
 import { meansKind, noSuchResource, targetsOf } from './targets.js';
 import type { KindTarget } from './targets.js';
-import { lister } from './tree/model.js';
+import { lister } from './reader.js';
 
 interface AdoptOptions extends SharedOptions {
   readonly filename?: readonly string[];

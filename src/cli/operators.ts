@@ -5,7 +5,6 @@ import { LEASE_NAME } from '../contract/names.js';
 import { byName, describeRef, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
-import type { Scope } from '../client/api.js';
 import type { Wire } from '../author/kubernetes-types.js';
 import { statusOf } from '../values/readiness.js';
 import { ApiError } from '../client/api-error.js';
@@ -22,12 +21,10 @@ import {
 import type { InstalledOperator } from '../install/installed.js';
 import { DEFAULT_NAMESPACE, INSTALL_NAME, kindName } from '../install/names.js';
 import { CliError } from './exit.js';
+import type { List } from './reader.js';
 
 /** Plain data of a kind: another process may have loaded the kind. */
 export type KindData = Pick<Kind, 'name' | 'type' | 'crd'>;
-
-/** Lists the objects of a scope; of Secrets, the metadata alone. @throws ApiError */
-export type List = (scope: Scope) => Promise<readonly AnyObject[]>;
 
 export interface OperatorStatus {
   readonly namespace: string;

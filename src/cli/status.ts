@@ -7,8 +7,9 @@ import { CliError, untilInterrupted } from './exit.js';
 import { paint, print } from './output.js';
 import { noSuchResource, targetsOf } from './targets.js';
 import type { KindTarget } from './targets.js';
-import { follow, lister, look } from './tree/model.js';
-import type { List } from './operators.js';
+import { follow, lister } from './reader.js';
+import type { List } from './reader.js';
+import { look } from './tree/model.js';
 import type { ResourceStatus } from './tree/model.js';
 import { documentText, noneOf, textOf, watchText } from './tree/text.js';
 

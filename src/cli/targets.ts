@@ -3,7 +3,7 @@ import type { Kind } from '../contract/kind.js';
 import { suggest } from '../values/suggest.js';
 import { kindName } from '../install/names.js';
 import { CliError } from './exit.js';
-import type { List } from './operators.js';
+import type { List } from './reader.js';
 import type { Target } from './tree/model.js';
 
 /** A custom resource, or all of a kind. */

@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { operatorContext, operatorsFor, responsibleOperator } from '../../src/cli/operators.js';
-import type { List, OperatorContextProps } from '../../src/cli/operators.js';
+import type { OperatorContextProps } from '../../src/cli/operators.js';
+import type { List } from '../../src/cli/reader.js';
 import { policyParser } from '../../src/cli/policy-file.js';
 import { linesOf } from '../../src/cli/tree/text.js';
 import { OperatorError } from '../../src/contract/error.js';

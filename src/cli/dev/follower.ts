@@ -6,7 +6,9 @@ import type { Api } from '../../client/api.js';
 import type { Clock } from '../../client/clock.js';
 import { showValue } from '../../values/path.js';
 import { fieldChanges, redactedPair } from '../diff/fields.js';
-import { follow, look } from '../tree/model.js';
+import { follow } from '../reader.js';
+import type { List } from '../reader.js';
+import { look } from '../tree/model.js';
 import type { KindData } from '../operators.js';
 import type { StatusDocument } from '../tree/model.js';
 
@@ -24,14 +26,12 @@ interface FollowerProps {
 
 /** Looks at custom resources and their children again and again. */
 export async function followKinds({ kinds, onDocument, onTrouble, ...props }: FollowerProps): Promise<void> {
-  let known: readonly AnyObject[] = [];
-  let objects: AnyObject[] = [];
-  let unlisted = new Set<string>();
-  const documents = follow({
+  const looks = follow({
     ...props,
-    look: (list) => {
-      [objects, unlisted] = [[], new Set()];
-      const recorded: typeof list = async (scope) => {
+    look: async (list) => {
+      const objects: AnyObject[] = [];
+      const unlisted = new Set<string>();
+      const recorded: List = async (scope) => {
         try {
           const found = await list(scope);
           objects.push(...found);
@@ -42,13 +42,14 @@ export async function followKinds({ kinds, onDocument, onTrouble, ...props }: Fo
         }
       };
       const targets = kinds().map((kind) => ({ kind }));
-      return look({ targets, operators: false }, recorded);
+      return { document: await look({ targets, operators: false }, recorded), objects, unlisted };
     },
     onFailed: (error) => {
       onTrouble([messageOf(error)]);
     },
   });
-  for await (const document of documents) {
+  let known: readonly AnyObject[] = [];
+  for await (const { document, objects, unlisted } of looks) {
     onTrouble([]);
     const crs = new Set(document.resources.map(({ uid }) => uid));
     // They may still exist.

@@ -14,7 +14,7 @@ import { applyDefaults } from '../../validate/defaults.js';
 import { notInstalled } from '../cluster.js';
 import { noSuchResource } from '../targets.js';
 import type { KindTarget } from '../targets.js';
-import { lister } from '../tree/model.js';
+import { lister } from '../reader.js';
 import { afterPauses, isDifference, previewKind } from './compare.js';
 import type { Diff, KindPreview, PreviewMeans } from './compare.js';
 import { fieldChanges, redactedPair } from './fields.js';

@@ -15,13 +15,11 @@ import { statusOf } from '../../values/readiness.js';
 import { groupKind, resourceType } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
 import { ApiError, classify } from '../../client/api-error.js';
-import type { Api } from '../../client/api.js';
-import { sleep } from '../../client/clock.js';
-import type { Clock } from '../../client/clock.js';
 import { podTrouble } from '../../author/pods.js';
 import { notInstalled } from '../cluster.js';
 import { operatorsFor } from '../operators.js';
-import type { KindData, List, OperatorStatus } from '../operators.js';
+import type { KindData, OperatorStatus } from '../operators.js';
+import type { List } from '../reader.js';
 
 /** Custom resources with their children, pods and events; as JSON, it is printed as it is. */
 export interface StatusDocument {
@@ -305,54 +303,6 @@ interface TreeScope {
   readonly selector?: string | undefined;
   /** Whether the operators that are responsible are looked up, too. @default true */
   readonly operators?: boolean;
-}
-
-/** Lists the objects of a scope; of Secrets, the metadata alone. @throws ApiError */
-export function lister(api: Api, signal?: AbortSignal): List {
-  const listed = new Map<string, Promise<readonly AnyObject[]>>();
-  return (scope) => {
-    const id = JSON.stringify(scope);
-    const metadataOnly = groupKind(scope.type) === 'Secret';
-    const objects = listed.get(id) ?? api.listAll({ ...scope, metadataOnly }, signal);
-    listed.set(id, objects);
-    return objects;
-  };
-}
-
-/** Interval between looks. */
-const POLL_MILLISECONDS = 1_000;
-/** Maximum share of the time that is spent on looks, so that large clusters are asked less often. */
-const BUSY_SHARE = 0.2;
-
-interface FollowProps {
-  readonly api: Api;
-  readonly clock: Clock;
-  readonly signal: AbortSignal;
-  readonly look: (list: List) => Promise<StatusDocument>;
-  /** Called when a look fails, before the next one. @default - the first failure ends it, later ones are retried */
-  readonly onFailed?: (error: unknown) => void;
-}
-
-/**
- * Looks every second until the signal aborts. Lists come from the API server's cache, and need no right to watch.
- * @throws what `look` throws the first time, unless there is `onFailed`
- */
-export async function* follow(props: FollowProps): AsyncGenerator<StatusDocument> {
-  const { api, clock, signal, onFailed } = props;
-  const isOver = (): boolean => signal.aborted;
-  for (let isFirst = true; !isOver(); isFirst = false) {
-    const began = clock.monotonic();
-    try {
-      const document = await props.look(lister(api, signal));
-      if (!isOver()) yield document;
-    } catch (error) {
-      if (isOver()) return;
-      if (isFirst && !onFailed) throw error;
-      onFailed?.(error);
-    }
-    const took = clock.monotonic() - began;
-    await sleep(clock, Math.max(POLL_MILLISECONDS, took / BUSY_SHARE - took), signal);
-  }
 }
 
 /**

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { noSuchResource } from '../../../src/cli/targets.js';
-import { lister, look } from '../../../src/cli/tree/model.js';
+import { lister } from '../../../src/cli/reader.js';
+import { look } from '../../../src/cli/tree/model.js';
 import { textOf } from '../../../src/cli/tree/text.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { resourceType } from '../../../src/contract/resource.js';
