@@ -49,22 +49,29 @@ function throwInsteadOfExit(command: Command): Command {
   return command;
 }
 
-/**
- * Works until it is done, or until Ctrl-C or SIGTERM; a second one ends the process the hard way.
- * @param signals those that interrupt it
- */
+interface InterruptOptions {
+  /** @default SIGINT and SIGTERM */
+  readonly signals?: readonly NodeJS.Signals[];
+  /** Called with a signal before it interrupts the work, or, as the second one, ends the process. */
+  readonly onSignal?: (signal: NodeJS.Signals, isSecond: boolean) => void;
+}
+
+/** Works until it is done, or until Ctrl-C or SIGTERM; a second one ends the process the hard way. */
 export async function untilInterrupted(
   work: (signal: AbortSignal) => Promise<void>,
-  signals: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM'],
+  { signals = ['SIGINT', 'SIGTERM'], onSignal }: InterruptOptions = {},
 ): Promise<void> {
   const interrupted = new AbortController();
   const leave = (): void => {
     for (const name of signals) process.off(name, stop);
   };
-  const stop = (): void => {
-    // A listener that comes after would take itself for the only one, and end the process at once.
-    setImmediate(leave);
+  const stop = (name: NodeJS.Signals): void => {
+    const isSecond = interrupted.signal.aborted;
+    onSignal?.(name, isSecond);
     interrupted.abort();
+    if (!isSecond) return;
+    leave();
+    process.kill(process.pid, name);
   };
   for (const name of signals) process.on(name, stop);
   // Sockets and timers of the engine don't keep the process alive.

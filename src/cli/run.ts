@@ -22,7 +22,7 @@ import { clusterAccess, transportOptions } from './cluster.js';
 import { kindFlagValues } from './options.js';
 import type { SharedOptions } from './options.js';
 import { loadKinds } from './config.js';
-import { BUG, CliError } from './exit.js';
+import { BUG, CliError, untilInterrupted } from './exit.js';
 import { FollowedPolicy, policyParser, readPolicy } from './policy-file.js';
 import { packageVersion } from './package.js';
 
@@ -100,11 +100,8 @@ export async function runController(options: RunOptions): Promise<void> {
     ...(watchNamespace && { namespaces: watchNamespace }),
   });
   const servers = await startServers(options, { manager, transport, metrics, log });
-  const stopping = new AbortController();
-  endProcess(log, stopping);
-  // Sockets and timers of the engine don't keep the process alive, so that it can end; this does.
-  const keepAlive = setInterval(() => undefined, 2 ** 30);
-  try {
+  endOnBugs(log);
+  const work = async (stopping: AbortSignal): Promise<void> => {
     const fields = {
       version: packageVersion(),
       kinds: kinds.map(({ name }) => name),
@@ -118,17 +115,22 @@ export async function runController(options: RunOptions): Promise<void> {
       leaderElectionNamespace: election ? election.namespace : undefined,
     };
     log.info(fields, 'starting');
-    policy?.follow(stopping.signal, {
+    policy?.follow(stopping, {
       check: (changed) => void controllersBy(changed),
       changed: (names) => {
         for (const name of names) manager.requeueAll(name);
       },
     });
-    await manager.run(stopping.signal);
-  } finally {
-    clearInterval(keepAlive);
-    await Promise.all(servers.map((server) => server.close()));
-  }
+    await manager.run(stopping);
+  };
+  const onSignal = (signal: NodeJS.Signals, isSecond: boolean): void => {
+    if (isSecond)
+      log.warn({ signal }, 'received a second signal, ending at once without releasing the lease');
+    else log.info({ signal }, 'received a signal to stop');
+  };
+  await untilInterrupted(work, { onSignal }).finally(() =>
+    Promise.all(servers.map((server) => server.close())),
+  );
 }
 
 /**
@@ -217,18 +219,7 @@ function metricsSecurity(options: RunOptions, { transport, log }: Served): Serve
   return { certificate, refusal: review.refusal };
 }
 
-function endProcess(log: Logger, stopping: AbortController): void {
-  const stop = (signal: NodeJS.Signals): void => {
-    if (!stopping.signal.aborted) {
-      log.info({ signal }, 'received a signal to stop');
-      stopping.abort();
-      return;
-    }
-    log.warn({ signal }, 'received a second signal, ending at once without releasing the lease');
-    process.off('SIGTERM', stop).off('SIGINT', stop);
-    process.kill(process.pid, signal);
-  };
-  process.on('SIGTERM', stop).on('SIGINT', stop);
+function endOnBugs(log: Logger): void {
   process.on('uncaughtException', (err: unknown, origin) => {
     log.error({ err, origin }, 'uncaught error, which is a bug, ending at once without releasing the lease');
     process.exit(BUG);

@@ -85,7 +85,7 @@ async function withControlPlane<T extends ControlPlane>(
   };
   endWithReader();
   // A terminal that is closed interrupts too.
-  await untilInterrupted(work, ['SIGINT', 'SIGTERM', 'SIGHUP']);
+  await untilInterrupted(work, { signals: ['SIGINT', 'SIGTERM', 'SIGHUP'] });
 }
 
 /** A terminal that was closed, or a reader such as `head` that has ended, takes nothing any more: all is removed, as after Ctrl-C. */
