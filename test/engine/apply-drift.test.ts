@@ -57,10 +57,10 @@ const writes = (setup: Setup): number => setup.server.writes.length;
 /** An observer that leaves drift, and what it logs. */
 function observed({ hand, server }: Setup) {
   const lines: LogLine[] = [];
-  const { clock, metrics, reader, signal, stopping } = hand;
+  const { clock, metrics, reader, writer, signal, stopping } = hand;
   const own = { clock, metrics, memory: new Memory(clock), log: recordingLogger(lines) };
   const observer = new Observer({ ...own, transport: server, controller: 'widget', drift: 'warn' });
-  const observe = (what: Plan) => observer.observe(what, reader, handlersOf(), { signal, stopping });
+  const observe = (what: Plan) => observer.observe(what, reader, handlersOf(), { writer, signal, stopping });
   return { observe, lines };
 }
 

@@ -9,7 +9,7 @@ import type { GenerateStep } from '../../src/contract/plan.js';
 import type { Hand } from '../../src/engine/plan/hand.js';
 import { handlersOf, interpret } from '../../src/engine/plan/interpret.js';
 import { Memory } from '../../src/engine/steps/memory.js';
-import { StoreReader, Stores } from '../../src/engine/watch/cache.js';
+import { StoreReader, Stores } from '../../src/engine/watch/reader.js';
 import { silentLogger } from '../../src/telemetry/logger.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { OWNER } from './support/apply-setup.js';
@@ -42,6 +42,7 @@ function newProcess(placeholders = false) {
     ...{
       events: { send: () => undefined },
       drift: 'correct',
+      writer: { controller: reader },
       isDry: placeholders,
       signal: never,
       stopping: never,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Watch } from '../../src/contract/controller.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { StoreReader, Stores } from '../../src/engine/watch/cache.js';
+import { StoreReader, Stores } from '../../src/engine/watch/reader.js';
 import { CONFIG_MAP, DEPLOYMENT, SERVICE, configMap, ownedBy, recordingLogger } from './support/builders.js';
 import { WATCHES, startedRunner } from './support/started-runner.js';
 import type { Store } from '../../src/engine/watch/cache.js';

@@ -9,7 +9,7 @@ import { NOTHING } from '../../src/contract/plan.js';
 import type { Sample } from '../../src/contract/plan.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { measureStores } from '../../src/engine/loop/manager.js';
-import { Stores } from '../../src/engine/watch/cache.js';
+import { Stores } from '../../src/engine/watch/reader.js';
 
 const ref = { apiVersion: 'v1', kind: 'Service', namespace: 'shop', name: 'web' };
 const corrected = (...managers: string[]): Change => ({

@@ -9,8 +9,8 @@ import type { Conclusion, Plan } from '../../contract/plan.js';
 import { declareMetric } from '../../telemetry/metrics.js';
 import type { Metrics, RecordSample } from '../../telemetry/metrics.js';
 import type { Logger } from '../../telemetry/logger.js';
-import { StoreReader } from '../watch/cache.js';
-import type { Stores } from '../watch/cache.js';
+import { StoreReader } from '../watch/reader.js';
+import type { Stores } from '../watch/reader.js';
 import type { Hand } from '../plan/hand.js';
 import { handlersOf, interpret } from '../plan/interpret.js';
 import type { Handlers, PlanOutcome } from '../plan/interpret.js';
@@ -27,7 +27,7 @@ export interface RunnerProps {
   readonly controller: Controller;
   readonly stores: Stores;
   /** Hand by which plans are carried out; its log is that of the controller. */
-  readonly hand: Omit<Hand, 'reader' | 'signal' | 'stopping'>;
+  readonly hand: Omit<Hand, 'reader' | 'writer' | 'signal' | 'stopping'>;
   /** Reports what plans would do, for a dry hand. @default - none: plans are carried out */
   readonly observer?: Observer;
   readonly random: () => number;
@@ -207,11 +207,11 @@ export class Runner {
         log.warn({ ...splitKey(key), milliseconds }, 'planning took long, and held up all other work');
       // While the plan is carried out, what it touches may already change again.
       this.wakes.waitFor(key, plan);
-      const reader = this.reader.forKey(key);
-      const signals = { signal, stopping: this.stopping.signal };
+      const { reader, handlers } = this;
+      const own = { writer: { controller, key }, signal, stopping: this.stopping.signal };
       outcome = observer
-        ? await observer.observe(plan, reader, this.handlers, signals)
-        : await interpret(plan, { ...hand, reader, ...signals }, this.handlers, { status: this.wakes });
+        ? await observer.observe(plan, reader, handlers, own)
+        : await interpret(plan, { ...hand, reader, ...own }, handlers, { status: this.wakes });
       const seconds = (clock.monotonic() - plannedAt) / 1000;
       metrics.reconcileSeconds.observe({ controller: controller.name }, seconds);
       this.finish(key, { plan, plannedFor, plannedAt }, outcome);

@@ -15,9 +15,10 @@ import { REQUEUE } from '../../client/retry.js';
 import type { PlanOutcome, StatusPolicy } from '../plan/interpret.js';
 import { refusalMilliseconds, setLatest } from '../steps/memory.js';
 import type { Memory } from '../steps/memory.js';
-import { sameButVersion, textsOf } from '../watch/cache.js';
-import type { ChangeSource, StoreReader } from '../watch/cache.js';
-import { KIND_NOT_INSTALLED } from '../watch/installed.js';
+import { sameButVersion } from '../watch/cache.js';
+import { KIND_NOT_INSTALLED, textsOf } from '../watch/reader.js';
+import type { ChangeSource } from '../watch/cache.js';
+import type { StoreReader } from '../watch/reader.js';
 import type { Lane, Queue } from './work-queue.js';
 
 /** The reason of a reconcile that took too long. */
@@ -271,9 +272,7 @@ export class Wakes implements StatusPolicy {
     const settle = list || (isStatus && isCustomResource) ? undefined : controller.settle;
     const delay = isCustomResource ? REQUEUE.foreignStatus : this.statusDelay;
     const writing = new Set<string | undefined>();
-    if (mayBeOwn)
-      for (const writer of writers)
-        if (writer.controller === reader.writer.controller) writing.add(writer.key);
+    if (mayBeOwn) for (const writer of writers) if (writer.controller === controller) writing.add(writer.key);
     for (const key of keys) {
       const isOwn = writing.has(key);
       // Else a message that is new each time would loop.

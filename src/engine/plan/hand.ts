@@ -6,7 +6,8 @@ import type { Api } from '../../client/api.js';
 import type { Clock } from '../../client/clock.js';
 import type { Regarding } from '../loop/events.js';
 import type { Memory } from '../steps/memory.js';
-import type { StoreReader } from '../watch/cache.js';
+import type { Writer } from '../watch/cache.js';
+import type { StoreReader } from '../watch/reader.js';
 
 /**
  * Tools of the steps of a plan: live, or dry. A dry hand can't write, whatever a handler does: its API refuses all but reads
@@ -15,6 +16,7 @@ import type { StoreReader } from '../watch/cache.js';
 export interface Hand {
   readonly api: Api;
   readonly reader: StoreReader;
+  readonly writer: Writer;
   readonly memory: Memory;
   readonly clock: Clock;
   readonly events: { send(regarding: Regarding, event: EventProps): void };

@@ -11,8 +11,7 @@ import { handOver } from '../steps/hand-over.js';
 import { own } from '../steps/own.js';
 import { prune } from '../steps/prune.js';
 import { isStatusCurrent, previewStatus, writeStatus } from '../steps/status.js';
-import type { StoreReader } from '../watch/cache.js';
-import { notServed } from '../watch/installed.js';
+import type { StoreReader } from '../watch/reader.js';
 import { WOULD_DELETE } from './hand.js';
 import type { Hand, HandledStep, StepHandler } from './hand.js';
 
@@ -90,7 +89,7 @@ export async function interpret(
   if (status === false) return { changes, statusChanges: [], conclusion, ...turns.ended };
   const policy = status === true ? undefined : status;
   const failures = changes.flatMap(({ error }) => error ?? []);
-  const key = reader.writer.key ?? '';
+  const key = hand.writer.key ?? '';
   const isNews = plan.error !== undefined || changes.some(({ action }) => action === 'corrected');
   const isPassing = failures.length > 0 && !isNews && policy?.isTransient(key, failures) === true;
   const isSilent = signal.aborted || isPassing;
@@ -121,9 +120,9 @@ export async function interpret(
 /** Returns the outcome of a plan that names an object of which it isn't known whether there is one: nothing is done. */
 function withheld({ steps }: Plan, reader: StoreReader): ChangeSet | undefined {
   const active = steps.filter(isActive);
-  if (!active.some(({ object }) => notServed(object, reader))) return undefined;
+  if (!active.some(({ object }) => reader.notServed(object))) return undefined;
   return active.map(({ object }) => {
-    const error = notServed(object, reader);
+    const error = reader.notServed(object);
     return { ref: refOf(object), ...(error ? { action: 'failed', error } : { action: 'skipped' }) };
   });
 }

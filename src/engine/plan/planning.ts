@@ -12,7 +12,7 @@ import { silentLogger } from '../../telemetry/logger.js';
 import { Metrics } from '../../telemetry/metrics.js';
 import { ServerTime, systemClock } from '../../client/clock.js';
 import type { Transport } from '../../client/transport.js';
-import { scopesOf, StoreReader, Stores } from '../watch/cache.js';
+import { scopesOf, StoreReader, Stores } from '../watch/reader.js';
 import type { Entry } from '../watch/cache.js';
 import { doubtOf } from '../watch/installed.js';
 import { scopeOf } from '../watch/lookups.js';
@@ -69,9 +69,17 @@ export class Planning {
 
   /** Returns a hand of its own memory, which sends no events; what it counts is never scraped. */
   hand(isDry: boolean, drift: DriftMode = 'correct'): Hand {
-    const { api, reader } = this;
+    const { api, reader, controller } = this;
     return {
-      ...{ api, reader, memory: new Memory(systemClock), clock: systemClock, drift, isDry },
+      ...{
+        api,
+        reader,
+        writer: { controller },
+        memory: new Memory(systemClock),
+        clock: systemClock,
+        drift,
+        isDry,
+      },
       ...{ events: { send: () => undefined }, metrics: new Metrics(), log: silentLogger },
       ...{ signal: NEVER, stopping: NEVER },
     };

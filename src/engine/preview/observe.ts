@@ -8,7 +8,7 @@ import type { Hand } from '../plan/hand.js';
 import { asUndone } from '../plan/interpret.js';
 import type { Handlers, PlanOutcome } from '../plan/interpret.js';
 import { Memory, setLatest } from '../steps/memory.js';
-import type { StoreReader } from '../watch/cache.js';
+import type { StoreReader } from '../watch/reader.js';
 import { DryRun } from './dry-run.js';
 import { previewPlan } from './preview.js';
 
@@ -39,16 +39,16 @@ export class Observer {
 
   async observe(
     plan: Plan,
-    live: StoreReader,
+    reader: StoreReader,
     handlers: Handlers,
-    signals: Pick<Hand, 'signal' | 'stopping'>,
+    { writer, ...signals }: Pick<Hand, 'writer' | 'signal' | 'stopping'>,
   ): Promise<PlanOutcome> {
     const { transport, clock, memory, drift, log } = this.props;
     const dryRun = new DryRun(transport);
     const hand: Hand = {
-      ...{ api: new Api(dryRun), reader: live.forDryRuns(), memory: new Memory(clock, memory.lastApplies) },
+      ...{ api: new Api(dryRun), memory: new Memory(clock, memory.lastApplies) },
       ...{ clock, drift, log, metrics: this.dryMetrics, events: { send: () => undefined } },
-      ...{ isDry: true, ...signals },
+      ...{ reader, writer: { ...writer, isDry: true }, isDry: true, ...signals },
     };
     const { objects, outcome } = await previewPlan(plan, hand, dryRun, handlers);
     // A failure is logged where the retry is planned.

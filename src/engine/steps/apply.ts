@@ -9,7 +9,6 @@ import { classify } from '../../client/api-error.js';
 import type { Applied } from '../../client/api.js';
 import type { Hand } from '../plan/hand.js';
 import type { Entry, Store } from '../watch/cache.js';
-import { checkServed } from '../watch/installed.js';
 import { driftOf, ownerKey, stands } from './managed-fields.js';
 import type { LastApply, Refused } from './memory.js';
 import { isHandedOver } from './ownership.js';
@@ -42,7 +41,7 @@ export function taskOf(
   { object, fieldManager, owner }: Pick<Task, 'object' | 'fieldManager' | 'owner'>,
   hand: Hand,
 ): Task {
-  checkServed(object, hand.reader);
+  hand.reader.checkServed(object);
   const hash = contentHash(object);
   const hashName = owner ? APPLIED_HASH_ANNOTATION : SHARED_HASH_PREFIX + fieldManager;
   const { metadata } = object;
@@ -109,7 +108,7 @@ export async function sendApply(task: Task, known: Entry | undefined, force: boo
   const { api, reader } = hand;
   const body = known ? withUid(intent, known.object.metadata.uid) : intent;
   const type = reader.resourceType(intent);
-  return store.write(task.key, reader.writer, async () => api.apply(type, body, { fieldManager, force }));
+  return store.write(task.key, hand.writer, async () => api.apply(type, body, { fieldManager, force }));
 }
 
 /** Returns the outcome of an apply whose intent still stands. */

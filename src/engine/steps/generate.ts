@@ -47,7 +47,7 @@ async function makeValues(task: GenerateTask): Promise<StepOutcome> {
   checkRefusal(task, known);
   fights.checkPause(fightId(task), task.hash);
   const write = async (send: () => Promise<AnyObject>, outcome: 'created' | 'changed') => {
-    const answer = await store.write(key, reader.writer, async () => ({ object: await send() }));
+    const answer = await store.write(key, hand.writer, async () => ({ object: await send() }));
     countApply(task, outcome);
     return answer.object;
   };

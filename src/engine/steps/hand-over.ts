@@ -2,7 +2,6 @@ import { describeRef, keyOf, refOf } from '../../contract/object.js';
 import type { HandOverStep } from '../../contract/plan.js';
 import { ApiError, classify } from '../../client/api-error.js';
 import type { StepHandler } from '../plan/hand.js';
-import { checkServed } from '../watch/installed.js';
 import { asStale, withUid } from './apply.js';
 import { refresh } from './delete.js';
 
@@ -18,9 +17,9 @@ export const handOver: StepHandler<HandOverStep> = {
   do: 'handOver',
 
   async carryOut({ object, fieldManager }, hand) {
-    const { api, reader } = hand;
+    const { api, reader, writer } = hand;
     const ref = refOf(object);
-    checkServed(object, reader);
+    reader.checkServed(object);
     const store = reader.store(object);
     const key = keyOf(object);
     const known = store.get(key)?.object;
@@ -29,9 +28,7 @@ export const handOver: StepHandler<HandOverStep> = {
     try {
       const body = withUid(object, known.metadata.uid);
       const type = reader.resourceType(object);
-      const { object: answer } = await store.write(key, reader.writer, async () =>
-        api.apply(type, body, options),
-      );
+      const { object: answer } = await store.write(key, writer, async () => api.apply(type, body, options));
       const isSame = answer.metadata.resourceVersion === known.metadata.resourceVersion;
       return { ref, action: isSame ? 'unchanged' : 'configured' };
     } catch (error) {

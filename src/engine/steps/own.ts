@@ -348,7 +348,7 @@ async function writeManagedFields(
     const write = async () => ({
       object: await api.patch(reader.resourceType(object), key, patch, fieldManager),
     });
-    return (await task.store.write(key, reader.writer, write)).object;
+    return (await task.store.write(key, hand.writer, write)).object;
   } catch (error) {
     if (!(error instanceof ApiError) || error.denied || ![404, 409, 422].includes(error.code)) throw error;
     await refresh(object, hand);

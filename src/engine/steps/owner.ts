@@ -103,13 +103,13 @@ async function giveBack(
   object: AnyObject,
   fieldManager: string,
   uid: string | undefined,
-  { api, reader, memory }: Hand,
+  { api, reader, writer, memory }: Hand,
 ): Promise<void> {
   const { namespace, name } = object.metadata;
   const nothing = withUid(withoutContent(object), uid);
   const type = reader.resourceType(object);
   const send = async () => api.apply(type, nothing, { fieldManager, force: false });
-  await reader.store(object).write(objectKey(namespace, name), reader.writer, send);
+  await reader.store(object).write(objectKey(namespace, name), writer, send);
   memory.takenOver.delete(objectId(object));
 }
 

@@ -97,11 +97,11 @@ async function send(
   body: AnyObject & { readonly status: object },
   fieldManager: string,
   { key, store, applied }: Comparison,
-  { api, reader, memory }: Hand,
+  { api, reader, writer, memory }: Hand,
 ): Promise<void> {
   const options = { fieldManager, force: true, subresource: 'status' } as const;
   const type = reader.resourceType(body);
-  const { object } = await store.write(key, reader.writer, async () => api.apply(type, body, options));
+  const { object } = await store.write(key, writer, async () => api.apply(type, body, options));
   const owned = store.ownedOf(object);
   const owner = ownerKey(fieldManager, 'status');
   const isException = !stands({ object, owned }, owner, { status: body.status });

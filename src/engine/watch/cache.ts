@@ -1,16 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Found, Lookup, Query, Reader, TypeRef, Watch } from '../../contract/controller.js';
 import { messageOf, OperatorError } from '../../contract/error.js';
 import { controllerOf, describeRef, keyOf, refOf, splitKey } from '../../contract/object.js';
 import { deepFreeze, isTooDeep, tooDeep } from '../../values/json.js';
 import type { AnyObject } from '../../contract/object.js';
 import { thrownReading } from '../../values/origin.js';
-import { keepIdentity, keepStatus, keepUnreadable } from '../../values/projections.js';
-import { groupKind } from '../../contract/resource.js';
-import type { ResourceType } from '../../contract/resource.js';
+import { keepIdentity, keepUnreadable } from '../../values/projections.js';
 import { silentLogger } from '../../telemetry/logger.js';
 import type { Logger } from '../../telemetry/logger.js';
-import type { Scope } from '../../client/api.js';
 import {
   hasDrifted,
   managedFieldsOf,
@@ -86,6 +82,7 @@ export type Unserved = 'missing' | 'doubtful';
 export class Store {
   private readonly entries = new Map<string, Entry>();
   private readonly listeners: Listener[] = [];
+  private readonly indexes: ObjectIndex[] = [];
   private readonly controllers = this.indexedBy((object) => controllerOf(object)?.uid ?? []);
   /** Per watch, the newest version that it has delivered: every older change has been seen. */
   private readonly delivered = new Map<string, string>();
@@ -129,9 +126,7 @@ export class Store {
   indexedBy(keysOf: (object: AnyObject) => string | readonly string[]): ObjectIndex {
     const index = new ObjectIndex(keysOf);
     for (const { object } of this.entries.values()) index.move(undefined, object);
-    this.listeners.push((before, after) => {
-      index.move(before, after);
-    });
+    this.indexes.push(index);
     return index;
   }
 
@@ -382,6 +377,7 @@ export class Store {
     after: AnyObject | undefined,
     source: ChangeSource,
   ): void {
+    for (const index of this.indexes) index.move(before, after);
     const writers = this.writers.get(key);
     const all = writers ? { ...source, writers } : source;
     for (const listener of this.listeners) listener(before, after, all);
@@ -455,269 +451,6 @@ export class ObjectIndex {
 export function compareResourceVersions(a: string, b: string): number {
   if (a.length !== b.length) return a.length - b.length;
   return a < b ? -1 : a > b ? 1 : 0;
-}
-
-/** A store, and the watch that fills it. */
-export interface WatchedStore {
-  /** The first of the watches that share it: what `Stores.open` compares holds for all of them. */
-  readonly watch: Watch;
-  readonly store: Store;
-  /** Whether no controller that reads it needs the kind to be installed. */
-  readonly optional: boolean;
-}
-
-/** Returns what has to be watched for one store: everything at once, or each namespace by itself. */
-export function scopesOf(watch: Watch, namespaces: readonly string[]): Scope[] {
-  const { type, selector, name } = watch;
-  const scope = { type, ...(selector !== undefined && { selector }), ...(name !== undefined && { name }) };
-  const only = watch.namespaces ?? namespaces;
-  if (!type.namespaced || (only.length === 0 && !watch.namespaces)) return [scope];
-  return only.map((namespace) => ({ ...scope, namespace }));
-}
-
-export interface StoresProps {
-  readonly perNamespace: boolean;
-  readonly freeze: boolean;
-  /** For the bugs of kinds. @default silentLogger */
-  readonly log?: Logger;
-}
-
-/**
- * The stores of all controllers: one for each combination of type, selector, name, namespaces, projection and whether
- * it is only read, however many read it.
- */
-export class Stores {
-  private readonly watched: (WatchedStore & { optional: boolean })[] = [];
-
-  constructor(private readonly props: StoresProps) {}
-
-  /** The store for a watch, made when the first one asks. */
-  open(watch: Watch): Store {
-    const { optional = false } = watch;
-    const known = this.watched.find(
-      ({ watch: other }) =>
-        groupKind(other.type) === groupKind(watch.type) &&
-        other.selector === watch.selector &&
-        other.name === watch.name &&
-        other.namespaces?.join() === watch.namespaces?.join() &&
-        other.keep === watch.keep &&
-        (other.readOnly ?? false) === (watch.readOnly ?? false),
-    );
-    if (known) {
-      known.optional &&= optional;
-      return known.store;
-    }
-    const { keep = keepStatus, selector, name, namespaces, readOnly = false } = watch;
-    const { freeze, log } = this.props;
-    const perNamespace = this.props.perNamespace || namespaces !== undefined;
-    const store = new Store({
-      ...{ keep, perNamespace, freeze, readOnly, dropsUnreadable: readOnly },
-      ...(log && { log }),
-      ...(selector !== undefined && { selector }),
-      ...(name !== undefined && { name }),
-    });
-    this.watched.push({ watch, store, optional });
-    return store;
-  }
-
-  all(): readonly WatchedStore[] {
-    return this.watched;
-  }
-}
-
-/** Looks up objects for the plan of one key. */
-export interface Finder {
-  find(lookup: Lookup, query: Query): Found;
-}
-
-/**
- * View of one controller: the stores of its own watches.
- *
- * **Guarantees.** An object that several watches of its type cover belongs to the most precise alone, as if the others didn't
- * deliver it: a watch of its name comes before one of its namespace, and that before one of all. Among equals it is the
- * one that was declared first.
- */
-export class StoreReader implements Reader {
-  readonly writer: Writer;
-
-  private constructor(
-    /** Watches of each type, the most precise first. */
-    private readonly byType: ReadonlyMap<string, readonly Watched[]>,
-    /** Names the controller in metrics. */
-    readonly controller: string,
-    writer?: Writer,
-    private readonly finder?: Finder,
-  ) {
-    this.writer = writer ?? { controller: this };
-  }
-
-  /** @param controller names it in metrics */
-  static open(watches: readonly Watch[], stores: Stores, controller = ''): StoreReader {
-    refuseTwins(watches);
-    const byType = new Map<string, Watched[]>();
-    for (const watch of watches) {
-      const all = [...(byType.get(groupKind(watch.type)) ?? []), { watch, store: stores.open(watch) }];
-      byType.set(
-        groupKind(watch.type),
-        all.sort((a, b) => precision(b.watch) - precision(a.watch)),
-      );
-    }
-    return new StoreReader(byType, controller);
-  }
-
-  /** The same, for the plan of one key: what is written there is known as that key's. */
-  forKey(key: string): StoreReader {
-    return new StoreReader(this.byType, this.controller, { controller: this.writer.controller, key });
-  }
-
-  /** The same, where what is written are dry runs. */
-  forDryRuns(): StoreReader {
-    return new StoreReader(this.byType, this.controller, { ...this.writer, isDry: true }, this.finder);
-  }
-
-  /** The same, for a plan that looks up objects. */
-  withFinder(finder: Finder): StoreReader {
-    return new StoreReader(this.byType, this.controller, this.writer, finder);
-  }
-
-  find(lookup: Lookup, query: Query): Found {
-    return this.finder?.find(lookup, query) ?? {};
-  }
-
-  get(type: TypeRef, key: string): AnyObject | undefined {
-    return this.watched(type, key).store.get(key)?.object;
-  }
-
-  controlledBy(type: TypeRef, ownerUid: string, fieldManager?: string): readonly AnyObject[] {
-    return this.among(type, ({ store }) => store.controlledBy(ownerUid, fieldManager));
-  }
-
-  mappedTo(type: TypeRef, key: string): readonly AnyObject[] {
-    return this.among(type, (watched) => indexOf(watched).objectsOf(key));
-  }
-
-  /** Returns the store of an object, whether or not it is there; where several watches share a type, the type alone names the broadest. */
-  store(of: Subject): Store {
-    return this.watchedAt(of).store;
-  }
-
-  /** Returns the store that a watch of the controller fills. */
-  storeOf(watch: Watch): Store {
-    const found = this.all(watch.type).find((watched) => watched.watch === watch);
-    return (found ?? this.watched(watch.type)).store;
-  }
-
-  /** Reports whether an object that a watch of the controller delivers belongs to it, and not to a more precise one. */
-  belongsTo(watch: Watch, object: AnyObject): boolean {
-    return this.watchedAt(object).watch === watch;
-  }
-
-  /** Reports whether the controller watches such objects. */
-  isWatched(type: TypeRef): boolean {
-    return this.byType.has(groupKind(type));
-  }
-
-  /** Reports whether the controller works without the kind. */
-  optional(of: Subject): boolean {
-    return this.watchedAt(of).watch.optional ?? false;
-  }
-
-  /** Returns what an object claims, by the watch that it belongs to; see `Watch.claims`. */
-  claimsOf(object: AnyObject): readonly string[] {
-    if (!this.isWatched(object)) return [];
-    return textsOf('claims', this.watchedAt(object).watch.claims?.(object) ?? []);
-  }
-
-  /** Returns the type as it is served. */
-  resourceType(type: TypeRef): ResourceType {
-    return this.watched(type).watch.type;
-  }
-
-  private all(type: TypeRef): readonly Watched[] {
-    const known = this.byType.get(groupKind(type));
-    if (known) return known;
-    throw new OperatorError({
-      reason: 'UndeclaredType',
-      message: `${groupKind(type)} is not among the controller's watches: declare it, so that it is watched and permitted`,
-    });
-  }
-
-  /** Returns the watch that an object of this key belongs to, whether or not there is one; without a key, the broadest. */
-  private watched(type: TypeRef, key?: string): Watched {
-    const all = this.all(type);
-    const broadest = all.at(-1) as Watched;
-    if (key === undefined || all.length === 1) return broadest;
-    const { namespace = '', name } = splitKey(key);
-    return all.find(({ watch }) => covers(watch, namespace, name)) ?? broadest;
-  }
-
-  private watchedAt(of: Subject): Watched {
-    return this.watched(of, of.metadata && keyOf({ metadata: of.metadata }));
-  }
-
-  /** Joins what each watch of a type finds among the objects that belong to it. */
-  private among(type: TypeRef, find: (watched: Watched) => readonly AnyObject[]): readonly AnyObject[] {
-    const [only, ...others] = this.all(type);
-    if (only && others.length === 0) return find(only);
-    return this.all(type).flatMap((watched) =>
-      find(watched).filter((object) => this.watchedAt(object) === watched),
-    );
-  }
-}
-
-/** A type alone, or an object of it. */
-type Subject = TypeRef & Partial<Pick<AnyObject, 'metadata'>>;
-
-/** @throws OperatorError where two watches of one type can't be told apart */
-function refuseTwins(watches: readonly Watch[]): void {
-  const places = watches.map(({ type, namespaces, name }) =>
-    JSON.stringify([groupKind(type), namespaces?.toSorted(), name]),
-  );
-  const twin = watches.find((_, index) => places.indexOf(places[index] ?? '') !== index);
-  if (!twin) return;
-  throw new OperatorError({
-    reason: 'InvalidDefinition',
-    message: `${groupKind(twin.type)} is watched twice by one controller; watch it once, or tell the watches apart by namespaces or name`,
-  });
-}
-
-/** Watch of a controller, and the store that it fills. */
-interface Watched {
-  readonly watch: Watch;
-  readonly store: Store;
-  /** Objects by the keys that they map to, made at the first use: most controllers never need it. */
-  mapped?: ObjectIndex;
-}
-
-/** A mapping that throws is reported where the keys are queued. */
-function indexOf(watched: Watched): ObjectIndex {
-  const { watch, store } = watched;
-  return (watched.mapped ??= store.indexedBy((object) => {
-    try {
-      return textsOf('mapsTo', watch.mapsTo(object));
-    } catch {
-      return [];
-    }
-  }));
-}
-
-function precision({ name, namespaces }: Watch): number {
-  return (name === undefined ? 0 : 2) + (namespaces === undefined ? 0 : 1);
-}
-
-function covers({ name, namespaces }: Watch, namespace: string, itsName: string): boolean {
-  if (name !== undefined && name !== itsName) return false;
-  return namespaces === undefined || namespaces.includes(namespace);
-}
-
-/**
- * Returns texts that a function of a watch has returned.
- * @throws TypeError for anything else
- */
-export function textsOf(name: string, returned: unknown): readonly string[] {
-  const isList = Array.isArray(returned) && returned.every((one) => typeof one === 'string');
-  if (!isList) throw new TypeError(`${name} has to return a list of texts`);
-  return returned;
 }
 
 function hasIdentityOf(kept: AnyObject | undefined, object: AnyObject): boolean {

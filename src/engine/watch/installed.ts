@@ -1,6 +1,4 @@
 import type { CustomResourceDefinition } from '../../contract/crd.js';
-import { OperatorError } from '../../contract/error.js';
-import { describeRef, groupOf, refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import { definitionName, definitionType, isBuiltIn } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
@@ -8,7 +6,7 @@ import type { Logger } from '../../telemetry/logger.js';
 import { Api } from '../../client/api.js';
 import type { ListPage, Scope } from '../../client/api.js';
 import { ApiError } from '../../client/api-error.js';
-import type { Store, StoreReader, Unserved } from './cache.js';
+import type { Store, Unserved } from './cache.js';
 import type { Clock, ServerTime, Timer } from '../../client/clock.js';
 import { backoffDelay, RETRY, WATCH } from '../../client/retry.js';
 import type { ApiStream, Transport } from '../../client/transport.js';
@@ -25,37 +23,6 @@ export interface FollowedKind {
   readonly optional?: boolean;
   /** Called when it becomes doubtful what there is of the kind, and when it is known again. @default - not called */
   readonly onDoubt?: ((isDoubtful: boolean) => void) | undefined;
-}
-
-/** Reason of a failure that ends as soon as the kind can be listed. */
-export const KIND_NOT_INSTALLED = 'KindNotInstalled';
-
-/** Returns why an object may not be written or deleted: its kind isn't served, and may be installed all the same. */
-export function notServed(object: AnyObject, reader: StoreReader): OperatorError | undefined {
-  // What isn't watched is refused when it is applied.
-  if (!reader.isWatched(object) || reader.store(object).unservedIn(object.metadata.namespace) !== 'doubtful')
-    return undefined;
-  const { apiVersion, kind } = object;
-  return new OperatorError({
-    reason: 'KindNotServed',
-    retry: 'backoff',
-    message: `${describeRef(refOf(object))} can't be changed: ${kind} is not served as ${apiVersion}; /readyz?verbose of the operator says why`,
-  });
-}
-
-/**
- * Before an object is applied: that its kind is served, as far as is known.
- * @throws OperatorError `KindNotServed` where that is doubtful, `KindNotInstalled` where an optional one isn't installed
- */
-export function checkServed(object: AnyObject, reader: StoreReader): void {
-  const doubtful = notServed(object, reader);
-  if (doubtful) throw doubtful;
-  if (!reader.optional(object) || !reader.store(object).unservedIn(object.metadata.namespace)) return;
-  const group = groupOf(object.apiVersion) || 'core';
-  throw new OperatorError({
-    reason: KIND_NOT_INSTALLED,
-    message: `${describeRef(refOf(object))} can't be made: the kind ${object.kind} of the group ${group} is not installed in this cluster; install its CustomResourceDefinition (${object.apiVersion}), or remove what asks for it`,
-  });
 }
 
 interface SchemaChangesProps extends Pick<FollowedKind, 'api' | 'scope' | 'clock'> {

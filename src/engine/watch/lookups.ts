@@ -4,7 +4,7 @@ import { byName, keyOf, splitKey } from '../../contract/object.js';
 import { canonicalJson, isContainer } from '../../values/json.js';
 import type { Scope } from '../../client/api.js';
 import { sameButVersion, Store } from './cache.js';
-import type { Finder } from './cache.js';
+import type { Finder } from './reader.js';
 import type { Clock } from '../../client/clock.js';
 import type { Reflector } from './reflector.js';
 import { TOO_LARGE } from '../../client/retry.js';

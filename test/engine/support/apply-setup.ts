@@ -9,7 +9,7 @@ import { share } from '../../../src/engine/steps/share.js';
 import type { ShareStep } from '../../../src/engine/steps/share.js';
 import { silentLogger } from '../../../src/telemetry/logger.js';
 import { plan } from './bench.js';
-import { StoreReader, Stores } from '../../../src/engine/watch/cache.js';
+import { StoreReader, Stores } from '../../../src/engine/watch/reader.js';
 import { Metrics } from '../../../src/telemetry/metrics.js';
 import { anObject, applied, DEPLOYMENT, MANAGER, ownedBy, SERVICE, widget, WIDGET } from './builders.js';
 import { FakeApiServer } from './fake-api-server.js';
@@ -71,6 +71,7 @@ export function newSetup(server = new FakeApiServer()): Setup {
       metrics,
       log: silentLogger,
       drift: 'correct',
+      writer: { controller: reader },
       isDry: false,
     },
     ...{ events: { send: () => undefined }, signal: never, stopping: never },

@@ -5,7 +5,7 @@ import type { Transport } from '../../../src/client/transport.js';
 import { EventRecorder } from '../../../src/engine/loop/events.js';
 import type { Hand } from '../../../src/engine/plan/hand.js';
 import { Memory } from '../../../src/engine/steps/memory.js';
-import { StoreReader, Stores } from '../../../src/engine/watch/cache.js';
+import { StoreReader, Stores } from '../../../src/engine/watch/reader.js';
 import { Metrics } from '../../../src/telemetry/metrics.js';
 import { CONFIG_MAP, recordingLogger, WIDGET } from './builders.js';
 import type { LogLine } from './builders.js';
@@ -44,7 +44,16 @@ export function newBench<Server extends Transport>(server: Server, watches = WAT
   const reader = StoreReader.open(watches, stores);
   for (const { store } of stores.all()) store.setFollowed(undefined, true);
   const hand: Hand = {
-    ...{ api, reader, memory: new Memory(clock), clock, events, metrics, log },
+    ...{
+      api,
+      reader,
+      writer: { controller: reader },
+      memory: new Memory(clock),
+      clock,
+      events,
+      metrics,
+      log,
+    },
     ...{ drift: 'correct', isDry: false, signal: NEVER, stopping: NEVER },
   };
   return { server, clock, api, stores, reader, hand, events, metrics, lines };
