@@ -1,7 +1,7 @@
 import type { CrdColumn, StructuralSchema } from '../contract/crd.js';
 import { isMap } from '../contract/object.js';
 import { guessPlural } from '../contract/resource.js';
-import { checkNames, isGroup, isKind, isKubernetesGroup, misdefined, shownOption } from './definition.js';
+import { checkNames, misdefined } from './definition.js';
 import { fromLibrary } from './library-schemas.js';
 import type { LibrarySchema } from './library-schemas.js';
 import type { FromSchema, FromStatus, TypedCrd } from './typed-crd.js';
@@ -62,17 +62,16 @@ export interface CelRule {
  *
  * **Caveats.** One version. A CRD with several is written as YAML.
  *
- * **Errors.** `InvalidDefinition`, with the place and the line to write: a group or kind that can't be one, a schema that isn't
- * structural, a keyword that there is not, a member of the status that is the operator's own, a column that leads nowhere. The API
- * server says the rest when the CRD is installed.
+ * **Errors.** `InvalidDefinition`, with the place, for what the API server would take without a word: an option that there is not, a
+ * required member that isn't among the properties, a member of the status that is the operator's own, a column that leads nowhere.
+ * Its types say the rest, and the API server when the CRD is installed.
  */
 export function defineCrd<
   const Spec extends StructuralSchema | LibrarySchema,
   // eslint-disable-next-line @typescript-eslint/no-generated-empty-object-type -- A status without further members.
   const Status extends SchemaProperties = Record<never, never>,
->(given: CrdProps<Spec, Status>): TypedCrd<FromSchema<Spec>, FromStatus<Status>> {
-  const props = withoutLibraries(given);
-  checkCrdProps(props);
+>(props: CrdProps<Spec, Status>): TypedCrd<FromSchema<Spec>, FromStatus<Status>> {
+  checkNames('defineCrd', props, NAMES, 'takes { group, kind, description, spec }');
   const { group, kind, version = 'v1', scope = 'Namespaced', description, rules, columns = [] } = props;
   const plural = props.plural ?? guessPlural(kind);
   const schema: StructuralSchema = {
@@ -87,11 +86,13 @@ export function defineCrd<
       },
       kind: { type: 'string', description: `The kind of this object, ${kind}.` },
       metadata: { type: 'object' },
-      spec: props.spec,
+      spec: schemaOf('defineCrd: spec', props.spec),
       status: statusSchema(props.status ?? {}),
     },
   };
-  checkColumns(columns, schema);
+  columns.forEach(({ jsonPath }, index) => {
+    checkPath(`defineCrd: columns[${index}]`, jsonPath, schema);
+  });
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
@@ -121,23 +122,6 @@ export function defineCrd<
   };
 }
 
-type PlainProps = CrdProps<StructuralSchema, Readonly<Record<string, StructuralSchema>>>;
-
-/** Whatever else is given is judged afterwards. */
-function withoutLibraries(props: unknown): PlainProps {
-  if (!isMap(props)) return props as PlainProps;
-  const { spec, status } = props;
-  return {
-    ...props,
-    ...(isMap(spec) && { spec: fromLibrary('defineCrd: spec', spec) }),
-    ...(isMap(status) && {
-      status: Object.fromEntries(
-        Object.entries(status).map(([name, each]) => [name, fromLibrary(`defineCrd: status.${name}`, each)]),
-      ),
-    }),
-  } as unknown as PlainProps;
-}
-
 function readyColumn(name: string, member: string, description: string): CrdColumn {
   const jsonPath = `.status.conditions[?(@.type=="Ready")].${member}`;
   return { name, type: 'string', jsonPath, ...(member === 'message' && { priority: 1 }), description };
@@ -155,116 +139,32 @@ const NAMES = [
   ...['spec', 'status', 'columns', 'rules'],
 ];
 
-/** @throws OperatorError `InvalidDefinition` */
-function checkCrdProps(props: PlainProps): void {
-  checkNames('defineCrd', props, NAMES, 'takes { group, kind, description, spec }');
-  const { group, kind, spec, status = {} } = props;
-  if (!isGroup(group))
-    throw misdefined(
-      'defineCrd: group',
-      `is a domain in lower case, not ${shownOption(group)}; write group: 'web.example.com'`,
-    );
-  if (isKubernetesGroup(group))
-    throw misdefined('defineCrd: group', `${group} is kept for Kubernetes itself; take a domain of your own`);
-  if (!isKind(kind))
-    throw misdefined(
-      'defineCrd: kind',
-      `is one word in PascalCase, not ${shownOption(kind)}; write kind: 'Guestbook'`,
-    );
-  if (!isMap(spec) || spec.type !== 'object')
-    throw misdefined(
-      'defineCrd: spec',
-      "is the schema of an object; write spec: { type: 'object', properties: { ... } }",
-    );
-  checkSchema('defineCrd: spec', spec);
-  // Authors who copy from a CRD write a schema in place of its members.
-  if (typeof status.type === 'string' && isMap(status.properties))
-    throw misdefined(
-      'defineCrd: status',
-      'give schemas by name; write status: { pods: { type: "integer" } }',
-    );
-  for (const [name, schema] of Object.entries(status)) {
-    if (OWN_STATUS.includes(name))
-      throw misdefined(`defineCrd: status.${name}`, 'the operator writes it for every kind; leave it out');
-    checkSchema(`defineCrd: status.${name}`, schema);
-  }
+/** Returns a schema as a CRD has it, also of one of a library. @throws OperatorError `InvalidDefinition` */
+function schemaOf(where: string, given: StructuralSchema | LibrarySchema): StructuralSchema {
+  const schema = fromLibrary(where, given) as StructuralSchema;
+  checkRequired(where, schema);
+  return schema;
 }
-
-const TYPES = ['string', 'integer', 'number', 'boolean', 'array', 'object'];
-
-/** Keywords of the schema of a CRD. @see https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/custom-resource-definition-v1/#JSONSchemaProps */
-const KEYWORDS: readonly string[] = [
-  ...['type', 'enum', 'required', 'properties', 'items', 'additionalProperties', 'format', 'title'],
-  ...['description', 'default', 'example', 'externalDocs', 'nullable', 'minimum', 'maximum'],
-  ...['exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'minLength', 'maxLength', 'pattern'],
-  ...['minItems', 'maxItems', 'uniqueItems', 'minProperties', 'maxProperties'],
-  ...['allOf', 'anyOf', 'oneOf', 'not', 'x-kubernetes-validations', 'x-kubernetes-map-type'],
-  ...['int-or-string', 'preserve-unknown-fields', 'embedded-resource', 'list-type', 'list-map-keys'].map(
-    (name) => `x-kubernetes-${name}`,
-  ),
-];
 
 /**
- * Holds a schema against the rules of structural schemas, as far as authors break them and the API server says nothing, or nothing
- * that helps.
+ * Refuses a required member that the schema doesn't have: the API server takes the CRD then, and no custom resource.
  * @param where it stands, for the message
- * @see https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema
  * @throws OperatorError `InvalidDefinition`
  */
-function checkSchema(where: string, given: unknown): void {
-  const schema = checkNames(
-    where,
-    given,
-    KEYWORDS,
-    "give a schema such as { type: 'string' }",
-  ) as StructuralSchema;
-  const { type, properties, additionalProperties, items, required = [] } = schema;
-  const isIntOrString = schema['x-kubernetes-int-or-string'] === true;
-  const isOpen = schema['x-kubernetes-preserve-unknown-fields'] === true;
-  const isMissing = (name: string): boolean => !Object.hasOwn(properties ?? {}, name);
-  const wrong =
-    (isIntOrString && type && 'a number or a string has no type beside; leave the type out') ||
-    (!isIntOrString &&
-      (type ? !TYPES.includes(type) : !isOpen) &&
-      `has ${type ? `the type ${type}` : 'no type'}; write one of ${TYPES.join(', ')}`) ||
-    (type === 'array' &&
-      !items &&
-      "doesn't say what is in the list; write items: { type: 'string' } or the like") ||
-    (properties && additionalProperties && 'has properties and additionalProperties; choose one') ||
-    (!Array.isArray(required) &&
-      "give a list of names, on the object that has the members; write required: ['image']") ||
-    (properties &&
-      !isOpen &&
-      required.some(isMissing) &&
-      `requires ${required.find(isMissing)}, which isn't among its properties`) ||
-    (schema['x-kubernetes-list-type'] === 'map' && wrongKeys(schema));
-  if (wrong) throw misdefined(where, wrong);
-  for (const [name, member] of Object.entries(properties ?? {})) checkSchema(`${where}.${name}`, member);
-  if (isMap(additionalProperties)) checkSchema(`${where}.additionalProperties`, additionalProperties);
-  if (items !== undefined) checkSchema(`${where}.items`, items);
+function checkRequired(where: string, schema: StructuralSchema): void {
+  const { properties, additionalProperties, items, required = [] } = schema;
+  const isOpen = !properties || schema['x-kubernetes-preserve-unknown-fields'] === true;
+  const missing = isOpen ? undefined : required.find((name) => !Object.hasOwn(properties, name));
+  if (missing !== undefined) throw misdefined(where, `requires ${missing}, which isn't among its properties`);
+  for (const [name, member] of Object.entries(properties ?? {})) checkRequired(`${where}.${name}`, member);
+  if (isMap(additionalProperties)) checkRequired(`${where}.additionalProperties`, additionalProperties);
+  if (items) checkRequired(`${where}.items`, items);
 }
 
-function wrongKeys({
-  items = {},
-  'x-kubernetes-list-map-keys': keys = [],
-}: StructuralSchema): string | undefined {
-  if (keys.length === 0)
-    return "write 'x-kubernetes-list-map-keys': ['name'], with one or more members of the items";
-  const { properties = {}, required = [] } = items;
-  const isKey = (name: string): boolean =>
-    Object.hasOwn(properties, name) && (required.includes(name) || properties[name]?.default !== undefined);
-  const key = keys.find((name) => !isKey(name));
-  return key && `the key ${key} has to be among the properties of the items, and required or with a default`;
-}
-
-/** Refuses a column whose path is misspelt: it would stay empty. @throws OperatorError `InvalidDefinition` */
-function checkColumns(columns: readonly CrdColumn[], schema: StructuralSchema): void {
-  columns.forEach(({ jsonPath }, index) => {
-    checkPath(`defineCrd: columns[${index}]`, jsonPath, schema);
-  });
-}
-
-/** Follows a path as far as it is made of names alone; where filters and indexes lead is left to the API server. */
+/**
+ * Refuses the path of a column that is misspelt, which would stay empty. It is followed as far as it is made of names alone.
+ * @throws OperatorError `InvalidDefinition`
+ */
 function checkPath(where: string, jsonPath: string, schema: StructuralSchema): void {
   let at = schema;
   let done = '';
@@ -316,16 +216,20 @@ const OPERATORS_OWN = {
   },
 } as const satisfies Readonly<Record<string, StructuralSchema>>;
 
-const OWN_STATUS: readonly string[] = Object.keys(OPERATORS_OWN);
-
-/** @param properties what the status has beside what the operator writes for every kind */
-function statusSchema(properties: SchemaProperties): StructuralSchema {
+/** @param given what the status has beside what the operator writes for every kind */
+function statusSchema(given: SchemaProperties): StructuralSchema {
   const { observedGeneration, conditions } = OPERATORS_OWN;
+  const properties = Object.entries(given).map(([name, schema]): [string, StructuralSchema] => {
+    const where = `defineCrd: status.${name}`;
+    if (Object.hasOwn(OPERATORS_OWN, name))
+      throw misdefined(where, 'the operator writes it for every kind; leave it out');
+    return [name, schemaOf(where, schema)];
+  });
   return {
     type: 'object',
     description: 'State of this object. Written by the operator.',
     // Until the operator has seen the object, this keeps tools from reading it as finished.
     default: { observedGeneration: -1 },
-    properties: { observedGeneration, ...properties, conditions },
+    properties: { observedGeneration, ...Object.fromEntries(properties), conditions },
   };
 }

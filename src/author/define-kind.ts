@@ -3,22 +3,19 @@ import { servedType, storedVersion } from '../contract/crd.js';
 import type { CrdVersion, CustomResourceDefinition, StructuralSchema } from '../contract/crd.js';
 import type { Generated, GeneratedValue } from '../contract/generated.js';
 import type { KindConstruct, KindContext, OwnedKind } from '../contract/kind.js';
-import { groupOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind, resourceType } from '../contract/resource.js';
 import type { ResourceType, ResourceTypeProps } from '../contract/resource.js';
 import { secretType } from '../values/generated.js';
-import { suggest } from '../values/suggest.js';
-import { checkNames, isKind, misdefined } from './definition.js';
+import { checkNames, misdefined } from './definition.js';
 import { bitsOf, GeneratedSecrets, MIN_BITS } from './generated.js';
 import type { HandOverFunction } from './hand-over.js';
 import type { ChildOf } from './kubernetes-types.js';
-import { parseLabelSelector } from './label-selector.js';
 import { loadCrd } from './load-crd.js';
 import { inNamespaces } from './namespace-selector.js';
 import { OwnedChildren } from './owned-children.js';
 import type { OwnFunctions } from './owned-children.js';
-import { mistakeIn, ReferenceResolver } from './references.js';
+import { ReferenceResolver } from './references.js';
 import type { ReferenceProps, ReferencesOf } from './references.js';
 import type { RelatedTypeProps, StatusFunction } from './status.js';
 import type { TypedCrd } from './typed-crd.js';
@@ -140,7 +137,7 @@ export function defineKind<
   Values = unknown,
   const Observes extends boolean = false,
 >(props: KindProps<Spec, Status, Children, References, Values, Observes>): OwnedKind {
-  checkParts(props);
+  checkOptions(props);
   const crd = loadCrd(props.crd);
   const version = storedVersion(crd);
   checkStatusSchema(crd, version);
@@ -190,33 +187,20 @@ const A_REFERENCE = "{ apiVersion: 'v1', kind: 'Secret', name: (cr) => cr.spec.s
 function referencesOf(owner: ResourceType, given: object): ReferenceResolver {
   for (const [name, props] of Object.entries(given)) {
     const where = `defineKind: references.${name}`;
-    checkType(where, props, OF_A_REFERENCE, A_REFERENCE);
-    const { labels, name: one, namespace, namespaced = true, data, kind } = props as ReferenceProps<never>;
+    checkNames(where, props, OF_A_REFERENCE, `write ${A_REFERENCE}`);
+    const { labels, name: one, namespace, namespaced = true } = props as ReferenceProps<never>;
     if ((one === undefined) === (labels === undefined))
       throw misdefined(where, `give either name or labels, as in ${A_REFERENCE}`);
     if (!owner.namespaced && namespaced && !namespace)
       throw misdefined(where, `${owner.kind} has no namespace; add namespace: (cr) => cr.spec.namespace`);
-    if (data !== undefined && kind !== 'Secret') throw misdefined(where, 'data is for Secrets; leave it out');
-    const mistake = mistakeIn(constantOf(namespace), constantOf(one), constantOf(labels));
-    if (mistake !== undefined) throw misdefined(where, `${mistake}; change what the function returns`);
+    const type = groupKind(props as ReferenceProps<never>);
+    if (namespaced && CLUSTER_SCOPED.has(type))
+      throw misdefined(where, `${type} has no namespace; add namespaced: false`);
   }
   return new ReferenceResolver(owner, given as Readonly<Record<string, ReferenceProps<never>>>);
 }
 
-/** Returns what a function without parameters always returns; undefined where that is nothing, or can't be found out. */
-function constantOf<T>(given: ((cr: never) => T | undefined) | undefined): T | undefined {
-  try {
-    return given?.length === 0 ? (given as () => T | undefined)() || undefined : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-const A_VALUE = '{ password: { length: 32 }, key: { bytes: 32 } }';
-
 function generatedOf(owner: ResourceType, given: Readonly<Record<string, GeneratedValue>>): GeneratedSecrets {
-  const names = Object.keys(given);
-  if (names.length === 0) throw misdefined('defineKind: generated', `name a value, as in ${A_VALUE}`);
   if (!owner.namespaced)
     throw misdefined(
       'defineKind: generated',
@@ -224,14 +208,7 @@ function generatedOf(owner: ResourceType, given: Readonly<Record<string, Generat
     );
   for (const [name, value] of Object.entries(given)) {
     const where = `defineKind: generated.${name}`;
-    if (!/^[-._a-zA-Z0-9]{1,253}$/.test(name) || name.startsWith('..') || name === '.')
-      throw misdefined(
-        where,
-        'is no key of a Secret, which has letters, digits, dashes, dots and underscores',
-      );
-    checkNames(where, value, OF_A_VALUE, `write ${A_VALUE}`);
-    if (value.bytes !== undefined && (value.length ?? value.alphabet) !== undefined)
-      throw misdefined(where, `give either bytes or length and alphabet, as in ${A_VALUE}`);
+    checkNames(where, value, OF_A_VALUE, 'write { length: 32 } or { bytes: 32 }');
     if (!(bitsOf(value) >= MIN_BITS))
       throw misdefined(where, `can be guessed: it has less than ${MIN_BITS} random bits; make it longer`);
   }
@@ -297,37 +274,13 @@ const TYPE_LISTS = [
   ['related', [...OF_A_TYPE, 'selector', 'keep', 'nameOf']],
 ] as const;
 
-type Parts = Readonly<Record<(typeof TYPE_LISTS)[number][0], readonly object[] | undefined>>;
-
-/** @throws OperatorError `InvalidDefinition` */
-function checkParts(props: object): void {
-  checkNames('defineKind', props, NAMES, 'takes { crd, construct, children }');
-  const { construct, ...parts } = props as {
-    readonly construct?: { readonly isConstruct?: unknown };
-  } & Parts;
-  // Known by what a subclass inherits, of whatever copy of the package.
-  if (typeof construct?.isConstruct !== 'function')
-    throw misdefined('defineKind: construct', 'give a class that extends Construct');
-  if (!Array.isArray(parts.children))
-    throw misdefined('defineKind: children', `give a list such as [${EXAMPLE}]`);
+/** Refuses options that there are not, which would be ignored. @throws OperatorError `InvalidDefinition` */
+function checkOptions(props: object): void {
+  const parts = checkNames('defineKind', props, NAMES, 'takes { crd, construct, children }');
   for (const [list, names] of TYPE_LISTS)
-    parts[list]?.forEach((type, index) => {
-      const where = `defineKind: ${list}[${index}]`;
-      checkType(where, type, names);
-      if (list === 'related' && !isSelector((type as RelatedTypeProps).selector))
-        throw misdefined(
-          where,
-          "give a label selector such as selector: 'demo.io/widget', or all objects of the type are read",
-        );
+    (parts[list] as readonly object[] | undefined)?.forEach((type, index) => {
+      checkNames(`defineKind: ${list}[${index}]`, type, names, `write ${EXAMPLE}`);
     });
-}
-
-function isSelector(text: string): boolean {
-  try {
-    return parseLabelSelector(text).matchExpressions !== undefined;
-  } catch {
-    return false;
-  }
 }
 
 /**
@@ -356,62 +309,4 @@ function checkStatusSchema(crd: CustomResourceDefinition, version: CrdVersion): 
       where,
       'add "x-kubernetes-list-type: map" and "x-kubernetes-list-map-keys: [type]" to the conditions of the status, or a write replaces those of other writers',
     );
-}
-
-/** Kinds of Kubernetes' own groups, in some of which only it may define any. */
-const KINDS: Readonly<Record<string, string>> = {
-  v1:
-    'ConfigMap Endpoints Event LimitRange Namespace Node PersistentVolume PersistentVolumeClaim Pod PodTemplate ' +
-    'ReplicationController ResourceQuota Secret Service ServiceAccount',
-  'apps/v1': 'ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet',
-  'autoscaling/v2': 'HorizontalPodAutoscaler',
-  'batch/v1': 'CronJob Job',
-  'policy/v1': 'PodDisruptionBudget',
-  'coordination.k8s.io/v1': 'Lease',
-  'discovery.k8s.io/v1': 'EndpointSlice',
-  'gateway.networking.k8s.io/v1': 'Gateway HTTPRoute',
-  'networking.k8s.io/v1': 'Ingress NetworkPolicy',
-  'rbac.authorization.k8s.io/v1': 'ClusterRole ClusterRoleBinding Role RoleBinding',
-  'storage.k8s.io/v1': 'StorageClass',
-};
-
-const API_VERSIONS = new Map(
-  Object.entries(KINDS).flatMap(([apiVersion, kinds]) =>
-    kinds.split(' ').map((kind) => [kind, apiVersion] as const),
-  ),
-);
-
-/** Every kind whose group is known here. */
-export const KNOWN_KINDS: readonly string[] = [...API_VERSIONS.keys()];
-
-const API_VERSION =
-  /^(?:[a-z0-9][-.a-z0-9]*\.[a-z]+\/[a-z][-a-z0-9]*|(?:[a-z]+\/)?v\d+(?:(?:alpha|beta)\d+)?)$/;
-
-/**
- * Refuses a type that is surely none: the controller would wait until it is served.
- * @throws OperatorError `InvalidDefinition`
- */
-function checkType(where: string, type: unknown, names: readonly string[], example = EXAMPLE): void {
-  const props = checkNames(where, type, names, `write ${example}`) as unknown as ResourceTypeProps;
-  const { apiVersion, kind } = props;
-  const isApiVersion = API_VERSION.test(apiVersion);
-  const group = isApiVersion ? groupOf(apiVersion) : '';
-  const known = Object.entries(KINDS).find(([one]) => !group.includes('.') && groupOf(one) === group);
-  const isKnown = known?.[1].split(' ').includes(kind) ?? false;
-  const what =
-    (!isApiVersion && `${apiVersion} is no apiVersion, which is v1 or group/version`) ||
-    (known && (!isKnown || /(?:alpha|beta)\d+$/.test(apiVersion)) && `${apiVersion} has no ${kind}`) ||
-    (!isKind(kind) && `${String(kind)} is no kind, which is in PascalCase and singular`);
-  if (what) {
-    const near = API_VERSIONS.has(kind) ? kind : suggest(kind, KNOWN_KINDS);
-    const line = near && `{ apiVersion: '${API_VERSIONS.get(near) ?? ''}', kind: '${near}' }`;
-    throw misdefined(where, `${what}; write ${line ?? `${EXAMPLE} or the like`}`);
-  }
-  const isWide = CLUSTER_SCOPED.has(groupKind(props));
-  // Asked for without a namespace, objects of all would be found.
-  if (isKnown && !isWide && props.namespaced === false)
-    throw misdefined(where, `${groupKind(props)} is in namespaces; leave out namespaced: false`);
-  // Of children, their owner decides what is to be done.
-  if (isWide && props.namespaced !== false && example === A_REFERENCE)
-    throw misdefined(where, `${groupKind(props)} has no namespace; add namespaced: false`);
 }

@@ -203,7 +203,7 @@ const NO_NAME = /^\.{1,2}$|[/%=,\\\s]|^.{254}/su;
 const MAX_SELECTOR = 4_096;
 
 /** Returns why nothing can be found: the API server would refuse the request each time. */
-export function mistakeIn(
+function mistakeIn(
   namespace: string | undefined,
   name: string | undefined,
   labels: Readonly<Record<string, string>> | undefined,
