@@ -7,7 +7,7 @@ import { hasFormat } from '../validate/formats.js';
 import { formatPath } from '../values/path.js';
 import { InputError } from '../validate/problem.js';
 import type { Path } from '../validate/problem.js';
-import { withEncodedSecret } from './plain.js';
+import { withEncodedSecret } from './synthesize.js';
 
 /**
  * Reads the objects that custom resources may refer to, of whatever types.

@@ -13,11 +13,10 @@ import type { AnyObject, CustomResource } from '../contract/object.js';
 import { controlOf } from '../values/control.js';
 import { contentHash } from '../values/json.js';
 import { observedOf, requireReadable } from '../values/projections.js';
-import { ownerOf } from './children.js';
 import { Course, renderObserving } from './settling.js';
 import type { SteadyRendering } from './settling.js';
 import { changesByItself, readOf, unsteadiness, withShiftedDateAndRandom } from './steadiness.js';
-import { synthesize } from './synthesize.js';
+import { ownerOf, synthesize } from './synthesize.js';
 import { hasLimit, MAX_MILLISECONDS, StoppedRender, Stops, withinLimit } from './time-limit.js';
 
 /** Number of custom resources that are rendered twice before anything is created: an author sees at once what isn't deterministic. */
@@ -154,10 +153,8 @@ export class Renderer {
   private timed(cr: CustomResource, inputs: RenderInputs | undefined, basis: Basis): Rendered {
     const { kind, context, stops } = this;
     const memory = this.memoryOf(cr);
-    const { policyInForce } = context;
-    const body = (): Rendered =>
-      context.render(kind, cr, policyInForce ? { ...inputs, policy: policyInForce() } : inputs);
-    if (!hasLimit(kind) || isSame(memory.ended, basis)) return body();
+    const given = context.policyInForce ? { ...inputs, policy: context.policyInForce() } : inputs;
+    if (!hasLimit(kind) || isSame(memory.ended, basis)) return context.render(kind, cr, given);
     if (isSame(memory.stopped?.basis, basis)) throw memory.stopped.error;
     const { uid = '', namespace = uid } = cr.metadata;
     const rest = stops.restOf(namespace, this.clock());
@@ -167,7 +164,7 @@ export class Renderer {
       throw new OperatorError({ reason: 'RenderFailed', message, retry: 'backoff', retryAfterMilliseconds });
     }
     try {
-      const objects = withinLimit(kind, cr, body, this.maxMilliseconds);
+      const objects = withinLimit(kind, cr, () => context.render(kind, cr, given), this.maxMilliseconds);
       memory.ended = basis;
       stops.ended();
       return objects;

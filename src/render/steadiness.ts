@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { RenderInputs } from '../contract/kind.js';
 import { describeRef, objectId, refOf } from '../contract/object.js';
@@ -39,7 +40,7 @@ export function unsteadiness(
     const name = describeRef(refOf(object));
     const other = others.get(objectId(object));
     if (!other) return notDeterministic(`${owner} renders ${name}, and the next time doesn't`);
-    const [difference] = differences(object, other);
+    const [difference] = isDeepStrictEqual(object, other) ? [] : differences(object, other);
     if (difference) return differing(owner, object, difference, readsSecrets(read));
     others.delete(objectId(object));
   }

@@ -3,11 +3,12 @@ import type { IResolver, Lazy, ResolutionContext } from 'cdk8s';
 import type { IConstruct } from 'constructs';
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { Render, RenderedKind, RenderInputs } from '../contract/kind.js';
-import { childLabels } from '../contract/names.js';
+import { childLabels, NAMESPACE } from '../contract/names.js';
+import { controllerOf, describeRef, isMap, objectId, refOf } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
+import { groupKind } from '../contract/resource.js';
+import type { ResourceType } from '../contract/resource.js';
 import { originOf, thrownReading } from '../values/origin.js';
-import { checkChildren, ownerOf } from './children.js';
-import { copyPlain, spelledForCdk8s, withEncodedSecret } from './plain.js';
 import { readOf } from './steadiness.js';
 
 /** Renders with the construct of a kind, without a limit of time. */
@@ -156,4 +157,184 @@ class LazyResolver implements IResolver {
     const spelled = spelledForCdk8s(context.value);
     if (spelled) context.replaceValue(spelled);
   }
+}
+
+/**
+ * A Secret with its `stringData` encoded into `data`, where the API server would put it. Applied as it is, it would be
+ * owned for ever and empty: what is dropped from it would stay in `data`, and each comparison would find it missing.
+ * Anything else is returned as it is.
+ * @see https://github.com/kubernetes/kubernetes/issues/108008
+ */
+export function withEncodedSecret(object: AnyObject): AnyObject {
+  if (object.apiVersion !== 'v1' || object.kind !== 'Secret' || !isMap(object.stringData)) return object;
+  const { stringData, data, ...rest } = object;
+  const encoded = Object.entries(stringData).map(([key, value]): [string, unknown] => [
+    key,
+    // Anything but text is left for the API server to refuse.
+    typeof value === 'string' ? Buffer.from(value).toString('base64') : value,
+  ]);
+  const merged = [...Object.entries(isMap(data) ? data : {}), ...encoded];
+  // Last wins, as in the API server.
+  const sorted = [...new Map(merged)].sort(([a], [b]) => (a < b ? -1 : 1));
+  return { ...rest, data: Object.fromEntries(sorted) };
+}
+
+/** Spelled so that it has the same place among sorted keys, and nothing else has the name. */
+const SPELLED = 'constructor\0reconstruct';
+
+/**
+ * A map with the key `constructor`, as cdk8s takes it, which distinguishes maps from classes by that member. `copyPlain`
+ * brings the key back.
+ * @returns nothing where there is no such key
+ */
+function spelledForCdk8s(map: unknown): object | undefined {
+  if (typeof map !== 'object' || map === null || !Object.hasOwn(map, 'constructor')) return undefined;
+  const { constructor, ...others } = map as { readonly constructor: unknown };
+  return { ...others, [SPELLED]: constructor };
+}
+
+/**
+ * Copies plain JSON, with the keys of all maps sorted. What is undefined in a map is left out.
+ *
+ * Copied by hand because this is on the way of every reconcile, where `structuredClone` takes longer than all of
+ * the rendering.
+ * @throws Error, naming the path, for anything that JSON can't say; OperatorError `Invalid` for a key named `__proto__`,
+ *   which would be lost on the way through cdk8s, and for an integer that was rounded when it was read
+ */
+export function copyPlain(value: unknown, path = ''): unknown {
+  if (typeof value === 'string' || typeof value === 'boolean' || value === null) return value;
+  if (Array.isArray(value)) return value.map((item: unknown, index) => copyPlain(item, `${path}[${index}]`));
+  if (typeof value === 'object') return copyMap(value, path);
+  if (typeof value === 'number' && Number.isFinite(value)) {
+    if (!Number.isInteger(value) || Number.isSafeInteger(value)) return value;
+    const rounded = `${path || 'the value'} is ${value}: JavaScript rounds integers beyond 2^53 - 1; give a smaller one, or text`;
+    throw refusal('Invalid', rounded);
+  }
+  const shown =
+    typeof value === 'number' ? value : typeof value === 'undefined' ? 'undefined' : `a ${typeof value}`;
+  throw new Error(`${path || 'the value'} is ${shown}, which JSON can't say`);
+}
+
+function copyMap(map: object, path: string): Record<string, unknown> {
+  const prototype: unknown = Object.getPrototypeOf(map);
+  if (prototype !== Object.prototype && prototype !== null) {
+    throw new Error(`${path || 'the value'} is a ${map.constructor.name}, only plain maps can be rendered`);
+  }
+  const copy: Record<string, unknown> = {};
+  for (const key of Object.keys(map).sort()) {
+    // A mistake in what was given, not in the construct: such a map can't be distinguished from one with another prototype.
+    if (key === '__proto__')
+      throw refusal(
+        'Invalid',
+        `${path || 'the value'} has a key named __proto__, which can't be rendered: give it another name`,
+      );
+    const member = (map as Record<string, unknown>)[key];
+    const name = key === SPELLED ? 'constructor' : key;
+    if (member !== undefined) copy[name] = copyPlain(member, path ? `${path}.${name}` : name);
+  }
+  return copy;
+}
+
+/** Names a custom resource in messages. */
+export function ownerOf({ type: { kind } }: RenderedKind, cr: CustomResource): string {
+  return describeRef({ ...refOf(cr), kind });
+}
+
+/**
+ * Compares what a construct made with what its kind declares.
+ * @returns the objects; cluster-scoped ones without the namespace that cdk8s gives to everything in a chart
+ */
+function checkChildren(kind: RenderedKind, cr: CustomResource, objects: readonly AnyObject[]): AnyObject[] {
+  const owner = ownerOf(kind, cr);
+  const ids = new Set(kind.generated && [objectId(kind.generated.secretOf(cr))]);
+  return objects.map((object) => {
+    const type = declaredType(kind, owner, object);
+    const { namespace: _, ...metadata } = object.metadata;
+    const child: AnyObject = type.namespaced || !object.metadata.namespace ? object : { ...object, metadata };
+    const what = `${owner} renders ${describeRef(refOf(child))}`;
+    const { name, namespace } = child.metadata;
+    if (/^\.{1,2}$|[/%]/.test(name) || (namespace !== undefined && !NAMESPACE.test(namespace)))
+      throw refusal(
+        'InvalidName',
+        `${what}, whose name is "." or "..", or has "/" or "%", or whose namespace is none; let the CRD refuse it where it comes from the spec`,
+      );
+    if (type.namespaced && kind.type.namespaced && child.metadata.namespace !== cr.metadata.namespace)
+      throw refusal(
+        'ForeignNamespace',
+        `${what}, which is in another namespace; children live in the namespace of their custom resource, leave it out`,
+      );
+    // Preconditions: the creation with a UID, and each change with an old version, would be a conflict for ever.
+    const set = (['uid', 'resourceVersion'] as const).find((field) => child.metadata[field]);
+    if (set)
+      throw refusal('RenderFailed', `${what} with metadata.${set}, which the API server sets; leave it out`);
+    const other = controllerOf(child);
+    if (other)
+      throw refusal(
+        'RenderFailed',
+        `${what} with ${other.kind} ${other.name} as its controller in metadata.ownerReferences, where the operator adds ${owner}; leave that out`,
+      );
+    checkLengths(what, cr.metadata.name, child);
+    const id = objectId(child);
+    if (ids.has(id)) throw refusal('DuplicateChild', `${what} twice; give the objects different names`);
+    ids.add(id);
+    return child;
+  });
+}
+
+function declaredType(kind: RenderedKind, owner: string, object: AnyObject): ResourceType {
+  const { apiVersion, kind: childKind, metadata } = object as Partial<AnyObject>;
+  if (![apiVersion, childKind, metadata?.name].every((text) => typeof text === 'string' && text !== ''))
+    throw refusal(
+      'RenderFailed',
+      `${owner} renders an object without apiVersion, kind or metadata.name: ${JSON.stringify({ apiVersion, kind: childKind, metadata: { name: metadata?.name } })}`,
+    );
+  const type = kind.children.find((child) => child.apiVersion === apiVersion && child.kind === childKind);
+  if (type) return type;
+  const what = `${owner} renders ${describeRef(refOf(object))}`;
+  const other = kind.children.find((child) => groupKind(child) === groupKind(object));
+  throw refusal(
+    'UndeclaredChild',
+    other
+      ? `${what} of ${apiVersion}, of which kind ${kind.type.kind} declares ${other.apiVersion}; write that in the construct`
+      : `${what}, which kind ${kind.type.kind} doesn't declare; add { apiVersion: '${apiVersion}', kind: '${childKind}' } to its children`,
+  );
+}
+
+const LONGEST_LABEL = 63;
+const LONGEST_NAME = 253;
+/**
+ * A CronJob's Jobs get eleven characters more.
+ * @see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/
+ */
+const LONGEST_NAMES: Readonly<Record<string, number>> = { Service: 63, 'Job.batch': 63, 'CronJob.batch': 52 };
+
+/**
+ * Refuses a name or a label that the API server would refuse, since it is made of the custom resource's and became too long.
+ * @throws OperatorError `NameTooLong`, with the rule by which the CRD keeps such names out
+ */
+function checkLengths(what: string, ownersName: string, object: AnyObject): void {
+  const { name, labels = {} } = object.metadata;
+  const texts = [
+    ['name', name, LONGEST_NAMES[groupKind(object)] ?? LONGEST_NAME] as const,
+    ...Object.entries(labels).map(([label, text]) => [`label ${label}`, text, LONGEST_LABEL] as const),
+  ];
+  const long = texts.find(([, text, most]) => text.length > most);
+  if (!long) return;
+  // Characters that the name of the custom resource may have, by each text that is made of it.
+  const lengths = texts.map(([, text, most]) => {
+    const times = text.split(ownersName).length - 1;
+    return times === 0 ? LONGEST_NAME : Math.floor((most - text.length) / times) + ownersName.length;
+  });
+  const [field, text, most] = long;
+  const shortest = text.includes(ownersName) ? Math.min(...lengths) : 0;
+  const rule = `[{ rule: 'self.metadata.name.size() <= ${shortest}' }]`;
+  throw refusal(
+    'NameTooLong',
+    `${what}, whose ${field} has ${text.length} characters, of which ${field === 'name' ? `a ${object.kind}` : 'a label'} may have ${most}; make it shorter in the construct` +
+      (shortest > 0 ? `, or let the CRD refuse it, with rules: ${rule} in defineCrd` : ''),
+  );
+}
+
+function refusal(reason: string, message: string): OperatorError {
+  return new OperatorError({ reason, message });
 }

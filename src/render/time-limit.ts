@@ -3,7 +3,7 @@ import { Script } from 'node:vm';
 import { OperatorError } from '../contract/error.js';
 import type { KindConstruct, RenderedKind } from '../contract/kind.js';
 import type { CustomResource } from '../contract/object.js';
-import { ownerOf } from './children.js';
+import { ownerOf } from './synthesize.js';
 
 /**
  * Constructs that are rendered without a limit of time: those of this project. The limit costs a quarter of a millisecond each

@@ -10,7 +10,7 @@ import { manifestText, fileName, kindFileName } from '../../validate/output.js';
 import type { ManifestFile } from '../../validate/output.js';
 import { InputError } from '../../validate/problem.js';
 import { offlineInputs } from '../../render/references.js';
-import { copyPlain } from '../../render/plain.js';
+import { copyPlain } from '../../render/synthesize.js';
 import { render } from '../../render/renderer.js';
 
 export interface RenderOptions {
