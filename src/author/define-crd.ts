@@ -71,7 +71,7 @@ export function defineCrd<
   // eslint-disable-next-line @typescript-eslint/no-generated-empty-object-type -- A status without further members.
   const Status extends SchemaProperties = Record<never, never>,
 >(props: CrdProps<Spec, Status>): TypedCrd<FromSchema<Spec>, FromStatus<Status>> {
-  checkNames('defineCrd', props, NAMES, 'takes { group, kind, description, spec }');
+  checkNames('defineCrd', props, NAMES, 'takes { group, kind, description, spec }', REQUIRED);
   const { group, kind, version = 'v1', scope = 'Namespaced', description, rules, columns = [] } = props;
   const plural = props.plural ?? guessPlural(kind);
   const schema: StructuralSchema = {
@@ -134,9 +134,10 @@ const OUTCOME: readonly CrdColumn[] = [
 const AGE: CrdColumn = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' };
 const MESSAGE = readyColumn('Message', 'message', 'Why it is ready, or why not, in a sentence.');
 
+const REQUIRED = ['group', 'kind', 'description', 'spec'];
 const NAMES = [
-  ...['group', 'kind', 'version', 'plural', 'shortNames', 'categories', 'scope', 'description'],
-  ...['spec', 'status', 'columns', 'rules'],
+  ...REQUIRED,
+  ...['version', 'plural', 'shortNames', 'categories', 'scope', 'status', 'columns', 'rules'],
 ];
 
 /** Returns a schema as a CRD has it, also of one of a library. @throws OperatorError `InvalidDefinition` */

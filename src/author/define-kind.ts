@@ -259,8 +259,9 @@ function checkScopes(owner: ResourceType, children: readonly ResourceType[]): vo
 
 const EXAMPLE = "{ apiVersion: 'apps/v1', kind: 'Deployment' }";
 
+const REQUIRED = ['crd', 'construct', 'children'];
 const NAMES = [
-  ...['crd', 'construct', 'children', 'references', 'generated', 'observes', 'formerChildren', 'related'],
+  ...[...REQUIRED, 'references', 'generated', 'observes', 'formerChildren', 'related'],
   ...['handOver', 'policySchema', 'status'],
 ];
 const OF_A_TYPE = ['apiVersion', 'kind', 'plural', 'namespaced'];
@@ -276,7 +277,7 @@ const TYPE_LISTS = [
 
 /** Refuses options that there are not, which would be ignored. @throws OperatorError `InvalidDefinition` */
 function checkOptions(props: object): void {
-  const parts = checkNames('defineKind', props, NAMES, 'takes { crd, construct, children }');
+  const parts = checkNames('defineKind', props, NAMES, 'takes { crd, construct, children }', REQUIRED);
   for (const [list, names] of TYPE_LISTS)
     (parts[list] as readonly object[] | undefined)?.forEach((type, index) => {
       checkNames(`defineKind: ${list}[${index}]`, type, names, `write ${EXAMPLE}`);

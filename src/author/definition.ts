@@ -11,10 +11,18 @@ export type Given = Readonly<Record<string, unknown>>;
  * @param where it stands, for the message
  * @throws OperatorError `InvalidDefinition`, with the place and the line to write
  */
-export function checkNames(where: string, given: unknown, names: readonly string[], hint: string): Given {
+export function checkNames(
+  where: string,
+  given: unknown,
+  names: readonly string[],
+  hint: string,
+  required: readonly string[] = [],
+): Given {
   if (!isMap(given)) throw misdefined(where, `${hint}, not ${shownOption(given)}`);
   const unknown = Object.keys(given).find((name) => !names.includes(name));
   if (unknown !== undefined) throw misdefined(where, `unknown option ${unknown}; ${oneOf(unknown, names)}`);
+  const missing = required.find((name) => given[name] === undefined);
+  if (missing !== undefined) throw misdefined(where, `${hint}; ${missing} is missing`);
   return given;
 }
 
