@@ -71,7 +71,7 @@ export {
 export type { NamedKind } from './contract/names.js';
 
 // Status of a custom resource.
-export { dateConditions, standardConditions } from './author/conditions.js';
+export { dateConditions, standardConditions } from './author/status.js';
 export type { Condition, ConditionProps, ConditionStatus, Phase, Readiness } from './contract/conditions.js';
 export { childReadiness, worstReadiness } from './values/readiness.js';
 

@@ -1,10 +1,11 @@
 import type { Wait } from '../contract/change.js';
-import type { Condition, ConditionProps, Readiness } from '../contract/conditions.js';
+import type { ConditionProps, Readiness } from '../contract/conditions.js';
 import type { Rendered } from '../contract/kind.js';
 import { describeRef, objectId, refOf } from '../contract/object.js';
-import type { AnyObject, CustomResource, ObjectRef } from '../contract/object.js';
+import type { AnyObject, ObjectRef } from '../contract/object.js';
 import { presentReadiness, waitOf } from '../values/readiness.js';
 import type { ReadinessOf } from '../values/readiness.js';
+import type { LiveResource } from './status.js';
 
 type Dependencies = NonNullable<Rendered['dependencies']>;
 
@@ -40,11 +41,9 @@ export interface Waiting {
   readonly requeueAt?: Date;
 }
 
-type WithConditions = CustomResource<unknown, { readonly conditions?: readonly Partial<Condition>[] }>;
-
 /** Returns the waiting of a custom resource of which something waits; of none, nothing. */
 export function waitingOf(
-  cr: WithConditions,
+  cr: LiveResource,
   dependencies: Dependencies,
   live: readonly AnyObject[],
   now: Date,

@@ -1,12 +1,10 @@
 import type { Action, ChangeSet } from '../contract/change.js';
-import { dateConditions, standardConditions } from './conditions.js';
-import type { Condition, Readiness } from '../contract/conditions.js';
-import { asPaused, observedGenerationOf, pausedCondition, pausedReadiness } from './control.js';
+import type { ConditionProps, Readiness } from '../contract/conditions.js';
 import { controlOf } from '../values/control.js';
 import type { Control } from '../values/control.js';
 import type { Controller, Lookup, Reader, Watch } from '../contract/controller.js';
 import { NOTHING } from '../contract/plan.js';
-import type { Conclusion, Plan, Step } from '../contract/plan.js';
+import type { Conclusion, EventProps, Plan, Step } from '../contract/plan.js';
 import { Renderer } from '../render/renderer.js';
 import { OperatorError } from '../contract/error.js';
 import { secretType } from '../values/generated.js';
@@ -19,7 +17,7 @@ import type { LabelSelector } from './label-selector.js';
 import { childrenFieldManager, statusFieldManager } from '../contract/names.js';
 import { canonicalJson, contentHash } from '../values/json.js';
 import { controllerOf, describeRef, keyOf, objectId, objectKey, refOf } from '../contract/object.js';
-import type { AnyObject, CustomResource, OwnerReference } from '../contract/object.js';
+import type { AnyObject, OwnerReference } from '../contract/object.js';
 import { waitingOf } from './order.js';
 import { describeThrown, reading } from '../values/origin.js';
 import {
@@ -35,15 +33,21 @@ import { childReadiness, worstReadiness } from '../values/readiness.js';
 import { groupKind } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
 import {
+  asPaused,
+  dateConditions,
   driftedCondition,
   driftEvent,
   failureEvent,
   failureReadiness,
-  failuresOf,
+  observedGenerationOf,
+  pausedCondition,
+  pausedReadiness,
+  SETTLING,
   stalledEvent,
+  standardConditions,
   worstOf,
 } from './status.js';
-import type { Failure, StatusFunction, StatusReport } from './status.js';
+import type { Failure, LiveResource, StatusFunction, StatusReport } from './status.js';
 
 /** Functions of a kind beside its construct; the adapter handles kinds of every type. */
 export interface OwnFunctions {
@@ -54,19 +58,8 @@ export interface OwnFunctions {
 /** Interval of looks until what is referred to is known, which usually takes a few milliseconds. */
 const UNKNOWN_MILLISECONDS = 2_000;
 
-/** Report of a plan after which the next one follows at once. */
-const UNFINISHED: Report = { readiness: worstReadiness([]) };
-
-const SETTLING: Readiness = {
-  ...{ phase: 'progressing', reason: 'Settling' },
-  message:
-    'What is rendered has changed back and forth without an edit: an earlier rendering is kept until it is known whether its own effects are the cause',
-};
-
 /** Actions that may have changed what the construct of a plan reads. */
-const WRITTEN: ReadonlySet<Action> = new Set(['created', 'configured', 'corrected', 'recreated', 'deleted']);
-const CREATED: ReadonlySet<Action> = new Set(['created', 'recreated']);
-const GENERATED: ReadonlySet<Action> = new Set(['created', 'configured']);
+const WRITTEN: readonly Action[] = ['created', 'configured', 'corrected', 'recreated', 'deleted'];
 
 /** Custom resource at one time. */
 interface Pass {
@@ -99,19 +92,20 @@ interface Desired {
   readonly secret?: AnyObject;
 }
 
-/** Content of the status, and what follows from it. */
-interface Report {
-  readonly readiness: Readiness;
-  readonly status?: object;
-  readonly requeueAt?: Date;
-  readonly failure?: OperatorError;
-  readonly error?: OperatorError;
+/** Parts of a status, beside the desired state. */
+interface StatusParts {
+  readonly children: readonly AnyObject[];
+  /** Status in the words of the kind. */
+  readonly report: StatusReport<object>;
+  readonly failure: OperatorError | undefined;
+  readonly drifted: ConditionProps | undefined;
 }
 
 /** The adapter from "one custom resource, its own children" to the core contract; made by `defineKind`. */
 export class OwnedChildren implements Controller {
   readonly name: string;
   readonly kind: string;
+  private readonly fieldManager: string;
   readonly watches: readonly Watch[];
   readonly lookups?: readonly Lookup[];
   private readonly selected?: LabelSelector;
@@ -126,6 +120,7 @@ export class OwnedChildren implements Controller {
     const { selector } = context;
     this.name = owning.name;
     this.kind = owning.type.kind;
+    this.fieldManager = childrenFieldManager(this.kind);
     const [first, ...others] = watchesFor(owning) as [Watch, ...Watch[]];
     this.watches = [selector === undefined ? first : { ...first, selector }, ...others];
     if (selector !== undefined) this.selected = parseLabelSelector(selector);
@@ -147,7 +142,8 @@ export class OwnedChildren implements Controller {
     const { name, uid = '' } = cr.metadata;
     const owner = { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
     const controlled = this.controlled(cr, reader);
-    const pass: Pass = { cr, owner, reader, now, controlled, own: this.own(cr, reader) };
+    const own = this.controlled(cr, reader, this.fieldManager);
+    const pass: Pass = { cr, owner, reader, now, controlled, own };
     const desired = this.desired(pass);
     if (!desired) {
       const next = new Date(now.getTime() + UNKNOWN_MILLISECONDS);
@@ -160,26 +156,24 @@ export class OwnedChildren implements Controller {
     };
   }
 
-  /** Returns what the custom resource controls now; for one that is rendered, that makes it a child. */
-  private controlled({ metadata }: LiveResource, reader: Reader): readonly AnyObject[] {
-    return this.owning.children.flatMap((type) => reader.controlledBy(type, metadata.uid ?? ''));
-  }
-
-  /** Returns what is its own now, whether or not it is rendered: controlled by it, and applied by its field manager. */
-  private own(
-    { metadata }: LiveResource,
+  /**
+   * Returns what the custom resource controls now; for one that is rendered, that makes it a child.
+   * @param fieldManager only what that has applied, which is its own, whether or not it is rendered
+   */
+  private controlled(
+    { metadata: { uid = '' } }: LiveResource,
     reader: Reader,
+    fieldManager?: string,
     types: readonly ResourceType[] = this.owning.children,
   ): readonly AnyObject[] {
-    const fieldManager = childrenFieldManager(this.kind);
-    return types.flatMap((type) => reader.controlledBy(type, metadata.uid ?? '', fieldManager));
+    return types.flatMap((type) => reader.controlledBy(type, uid, fieldManager));
   }
 
   /** Returns undefined while it isn't known what the custom resource refers to. */
   private desired(pass: Pass): Desired | undefined {
     const { cr, own, reader } = pass;
     const { references, generated } = this.owning;
-    const secret = this.generatedSecret(pass);
+    const secret = generated && reader.get(secretType, generated.keyOf(cr));
     const generate = generated?.missing(cr, secret);
     let control: Control = {};
     try {
@@ -218,8 +212,8 @@ export class OwnedChildren implements Controller {
   private steps(pass: Pass, desired: Desired): Step[] {
     const { cr, owner } = pass;
     const { control, error, generate, rendered, handedOver } = desired;
+    const { fieldManager } = this;
     const { generated } = this.owning;
-    const fieldManager = childrenFieldManager(this.kind);
     if (control.isPaused) return [];
     if (generated && generate)
       return [{ do: 'generate', object: generated.secretOf(cr), owner, fieldManager, values: generate }];
@@ -240,7 +234,7 @@ export class OwnedChildren implements Controller {
 
   private pruned({ cr, own, reader }: Pass, { rendered }: Desired): Step[] {
     const wanted = new Set(rendered.map(objectId));
-    return [...own, ...this.own(cr, reader, this.owning.formerChildren)]
+    return [...own, ...this.controlled(cr, reader, this.fieldManager, this.owning.formerChildren)]
       .filter((child) => !child.metadata.deletionTimestamp && !wanted.has(objectId(child)))
       .map((object) => ({ do: 'prune', object }));
   }
@@ -249,57 +243,69 @@ export class OwnedChildren implements Controller {
   private isUnfinished(
     { cr, reader }: Pass,
     { rendered, generate, observed = [] }: Desired,
-    changes: ChangeSet,
+    done: ReadonlySet<Action>,
   ): boolean {
-    const has = (actions: ReadonlySet<Action>): boolean => changes.some(({ action }) => actions.has(action));
-    if (generate) return has(GENERATED);
-    const { handOver } = this.functions;
-    if (handOver && has(CREATED) && this.handedOver(cr, this.own(cr, reader)).length > 0) return true;
-    if (!this.owning.observes || !has(WRITTEN)) return false;
+    if (generate) return done.has('created') || done.has('configured');
+    const isCreated = done.has('created') || done.has('recreated');
+    if (isCreated && this.handedOver(cr, this.controlled(cr, reader, this.fieldManager)).length > 0)
+      return true;
+    if (!this.owning.observes || !WRITTEN.some((action) => done.has(action))) return false;
     const hashOf = (of: readonly AnyObject[]): string => contentHash(observedOf(of));
     return hashOf(observed) !== hashOf(renderedIn(this.controlled(cr, reader), rendered));
   }
 
-  private generatedSecret({ cr, reader }: Pass): AnyObject | undefined {
-    const { generated } = this.owning;
-    return generated && reader.get(secretType, generated.keyOf(cr));
-  }
-
-  /** Returns what every plan ends with. */
+  /** Returns what every plan ends with. A failure stands in the conditions, but what the children say stays of use beside it. */
   private conclude(pass: Pass, desired: Desired, changes: ChangeSet): Conclusion {
     const { cr, owner } = pass;
-    const { failure, readiness, status, error, requeueAt } = this.report(pass, desired, changes);
-    const { generate, secret, control } = desired;
-    const events = [
-      failure ? failureEvent(cr, failure) : stalledEvent(cr, readiness),
-      driftEvent(cr, changes),
-      ...(generate && !control.isPaused ? [this.owning.generated?.eventOf(cr, secret, changes)] : []),
-    ];
+    const { generated } = this.owning;
+    const { generate, secret, control, rendered } = desired;
+    const done = new Set(changes.map(({ action }) => action));
+    const isUnfinished = this.isUnfinished(pass, desired, done);
+    const next = isUnfinished && { next: 'now' as const };
     const regarding = { ...refOf(cr), uid: owner.uid };
-    const next = this.isUnfinished(pass, desired, changes) ? ('now' as const) : requeueAt;
-    return {
-      status: status ? [{ target: cr, fieldManager: statusFieldManager(this.kind), status }] : [],
-      events: events.flatMap((event) => (event ? { regarding, event } : [])),
-      ...(next && { next }),
-      ...(error && { error }),
-    };
-  }
-
-  /** A failure stands in the conditions, but what the children say stays of use beside it. */
-  private report(pass: Pass, desired: Desired, changes: ChangeSet): Report {
-    const { cr, reader, now } = pass;
-    const { control, generate, rendered } = desired;
-    const isPaused = control.isPaused ?? false;
-    if (generate && !isPaused && changes.every(({ action }) => action !== 'failed')) return UNFINISHED;
-    const isUnchanged = changes.every(({ action }) => action === 'unchanged');
+    const eventsOf = (...events: readonly (EventProps | undefined)[]) =>
+      events.flatMap((event) => (event ? { regarding, event } : []));
+    const made = generate && !control.isPaused ? generated?.eventOf(cr, secret, changes) : undefined;
+    // The next plan follows at once, and says more.
+    if (generate && !control.isPaused && !done.has('failed'))
+      return { status: [], events: eventsOf(made), ...next };
+    const isUnchanged = done.size === Number(done.has('unchanged'));
     // Where nothing can be rendered, what was applied before is all there is to say.
     const children =
       desired.error && rendered.length === 0
         ? pass.own
-        : renderedIn(isUnchanged ? pass.controlled : this.controlled(cr, reader), rendered);
-    const failures = failuresOf(changes, desired.error);
+        : renderedIn(isUnchanged ? pass.controlled : this.controlled(cr, pass.reader), rendered);
+    const failed = done.has('failed')
+      ? changes.flatMap(({ ref, error }) => (error ? { ref, error } : []))
+      : [];
+    const failures = desired.error ? [{ error: desired.error }, ...failed] : failed;
     const { report, error } = this.ownReport(pass, children, failures);
     const failure = worstOf(failures) ?? error;
+    const drifted = done.has('drifted') ? driftedCondition(changes) : undefined;
+    const parts = { children, report, failure, drifted };
+    const { readiness, status, requeueAt } = this.statusOf(pass, desired, parts);
+    return {
+      status: [{ target: cr, fieldManager: statusFieldManager(this.kind), status }],
+      events: eventsOf(
+        failure ? failureEvent(cr, failure) : stalledEvent(cr, readiness),
+        drifted || done.has('corrected') ? driftEvent(cr, changes) : undefined,
+        made,
+      ),
+      ...(requeueAt && { next: requeueAt }),
+      ...next,
+      ...(error && { error }),
+    };
+  }
+
+  private statusOf(
+    pass: Pass,
+    desired: Desired,
+    { children, report, failure, drifted }: StatusParts,
+  ): { readonly readiness: Readiness; readonly status: object; readonly requeueAt?: Date } {
+    const { cr, reader, now } = pass;
+    const { control, rendered } = desired;
+    const { generated } = this.owning;
+    const isPaused = control.isPaused ?? false;
     // In a pause nothing is applied, so nothing waits.
     const waiting =
       rendered.dependencies && !isPaused ? waitingOf(cr, rendered.dependencies, children, now) : undefined;
@@ -310,15 +316,9 @@ export class OwnedChildren implements Controller {
         withTroubles(worstReadiness(children.map(childReadiness)), children, this.related(pass, keepPod)));
     const more = [...(waiting ? [waiting.readiness] : []), ...(desired.isHeld ? [SETTLING] : [])];
     const readiness = failure || more.length === 0 ? judged : worstReadiness([...more, judged]);
-    const isDrifted = changes.some(({ action }) => action === 'drifted');
-    const drifted = isDrifted ? driftedCondition(changes) : undefined;
-    const rotated = this.owning.generated?.conditionOf(cr, this.generatedSecret(pass));
-    const held = [
-      ...(isPaused ? [pausedCondition(cr)] : []),
-      ...(waiting ? [waiting.condition] : []),
-      ...(drifted ? [drifted] : []),
-      ...(rotated ? [rotated] : []),
-    ];
+    const rotated = generated?.conditionOf(cr, reader.get(secretType, generated.keyOf(cr)));
+    const paused = isPaused ? pausedCondition(cr) : undefined;
+    const held = [paused, waiting?.condition, drifted, rotated].filter((one) => one !== undefined);
     const { conditions = [] } = report;
     const others =
       held.length > 0 ? conditions.filter(({ type }) => !held.some((one) => one.type === type)) : conditions;
@@ -326,8 +326,8 @@ export class OwnedChildren implements Controller {
     const generation = isPaused ? observedGenerationOf(cr) : cr.metadata.generation;
     const shown = isPaused && !failure ? asPaused(readiness) : readiness;
     const all = [...standardConditions(shown), ...held, ...others];
-    const times = [waiting?.requeueAt, report.requeueAt, desired.requeueAt].flatMap((at) => at ?? []);
-    const requeueAt = times.reduce<Date | undefined>((a, b) => (a && a < b ? a : b), undefined);
+    const times = [waiting?.requeueAt, report.requeueAt, desired.requeueAt].filter((at) => at !== undefined);
+    const [requeueAt] = times.sort((a, b) => a.getTime() - b.getTime());
     return {
       readiness,
       status: {
@@ -336,8 +336,6 @@ export class OwnedChildren implements Controller {
         conditions: dateConditions(all, cr.status?.conditions ?? [], now, generation),
       },
       ...(requeueAt && { requeueAt }),
-      ...(failure && { failure }),
-      ...(error && { error }),
     };
   }
 
@@ -392,11 +390,6 @@ function requireKnownFields(fields: object, known: readonly string[] | undefined
     `it has a field ${unknown}, of which the schema knows nothing; add ${unknown}: { type: 'string' }, or whatever it is, to "status" of defineCrd, or to the properties of the status in the CRD`,
   );
 }
-
-type LiveResource = CustomResource<
-  unknown,
-  { readonly conditions?: readonly Partial<Condition>[]; readonly observedGeneration?: number }
->;
 
 type Keep = (object: AnyObject) => Readonly<Record<string, unknown>> | undefined;
 

@@ -1,9 +1,10 @@
-import type { Action, Change, ChangeSet } from '../contract/change.js';
-import type { ConditionProps, Readiness, Condition } from '../contract/conditions.js';
-import type { EventProps } from '../contract/plan.js';
+import type { Action, ChangeSet } from '../contract/change.js';
+import type { Condition, ConditionProps, ConditionStatus, Phase, Readiness } from '../contract/conditions.js';
 import type { OperatorError } from '../contract/error.js';
-import { describeRef } from '../contract/object.js';
-import type { AnyObject, CustomResource, ObjectRef } from '../contract/object.js';
+import { PAUSED_ANNOTATION } from '../contract/names.js';
+import { describeRef, objectId, refOf } from '../contract/object.js';
+import type { AnyObject, CustomResource, KubernetesObject, ObjectRef } from '../contract/object.js';
+import type { EventProps, Explanation } from '../contract/plan.js';
 import type { ResourceTypeProps } from '../contract/resource.js';
 
 /** Input of a kind's own status function. */
@@ -63,12 +64,6 @@ export type StatusFunction<Spec, Status extends object, Child extends AnyObject 
   input: StatusInput<Spec, Status, Child>,
 ) => StatusReport<Status>;
 
-/** Returns everything that went wrong; `unplanned` is why nothing could be tried. */
-export function failuresOf(changes: ChangeSet, unplanned?: OperatorError): Failure[] {
-  const failed = changes.filter((change): change is Change & { error: OperatorError } => !!change.error);
-  return [...(unplanned ? [{ error: unplanned }] : []), ...failed.map(({ ref, error }) => ({ ref, error }))];
-}
-
 /** Returns the failure that the conditions show. */
 export function worstOf(failures: readonly Failure[]): OperatorError | undefined {
   // Without objects there is nothing else to report. What needs a person is worth more than what passes by itself.
@@ -86,22 +81,26 @@ export function failureReadiness({ retry, reason, message }: OperatorError): Rea
 /** Failures that may end by themselves, and need a person all the same: for a bug, or a rival writer. */
 const REPORTED: ReadonlySet<string> = new Set(['FieldContested', 'StatusFailed']);
 
-type WithConditions = CustomResource<unknown, { readonly conditions?: readonly Partial<Condition>[] }>;
+/** A custom resource, as far as its status is read. */
+export type LiveResource = CustomResource<
+  unknown,
+  { readonly conditions?: readonly Partial<Condition>[]; readonly observedGeneration?: number }
+>;
 
 /** Returns one Warning when a failure begins that takes a person to end, and none while it stays the same. */
-export function failureEvent(cr: WithConditions, error: OperatorError): EventProps | undefined {
+export function failureEvent(cr: LiveResource, error: OperatorError): EventProps | undefined {
   const isStalled = error.retry === 'onChange';
   if (!isStalled && !REPORTED.has(error.reason)) return undefined;
   return newWarning(cr, isStalled ? 'Stalled' : 'Reconciling', error, 'message');
 }
 
 /** Returns the same for a stall that only the children show. */
-export function stalledEvent(cr: WithConditions, readiness: Readiness): EventProps | undefined {
+export function stalledEvent(cr: LiveResource, readiness: Readiness): EventProps | undefined {
   return readiness.phase === 'stalled' ? newWarning(cr, 'Stalled', readiness, 'reason') : undefined;
 }
 
 function newWarning(
-  cr: WithConditions,
+  cr: LiveResource,
   type: string,
   found: Pick<Readiness, 'reason' | 'message'>,
   by: 'reason' | 'message',
@@ -112,11 +111,11 @@ function newWarning(
 }
 
 /** Returns an event when changes of other writers were undone, so that they learn why; and when they begin to be left. */
-export function driftEvent(cr: WithConditions, changes: ChangeSet): EventProps | undefined {
-  if (!changes.some(({ drift }) => drift)) return undefined;
+export function driftEvent(cr: LiveResource, changes: ChangeSet): EventProps | undefined {
   const drifted = driftedCondition(changes);
   if (drifted) return newWarning(cr, drifted.type, drifted, 'message');
   const note = driftNote(changes, 'corrected', 'corrected');
+  if (note === '') return undefined;
   return { type: 'Normal', reason: 'DriftCorrected', action: 'Apply', note };
 }
 
@@ -133,4 +132,106 @@ function driftNote(changes: ChangeSet, wanted: Action, verb: string): string {
     return [`${describeRef(ref)}: ${verb} ${drift.fields.join(', ') || 'fields'}, changed by ${who}`];
   });
   return notes.join('; ');
+}
+
+/** Maximum number of characters of a message. @see https://github.com/kubernetes/apimachinery/blob/master/pkg/apis/meta/v1/types.go */
+const MESSAGE_LIMIT = 32_768;
+
+const STANDARD: Record<
+  Phase,
+  readonly [ready: ConditionStatus, reconciling: ConditionStatus, stalled: ConditionStatus]
+> = {
+  ready: ['True', 'False', 'False'],
+  progressing: ['Unknown', 'True', 'False'],
+  failing: ['False', 'True', 'False'],
+  stalled: ['False', 'False', 'True'],
+};
+
+/** `Ready`, `Reconciling` and `Stalled` for a readiness; all three carry its reason and message. */
+export function standardConditions({ phase, reason, message }: Readiness): ConditionProps[] {
+  const [ready, reconciling, stalled] = STANDARD[phase];
+  return [
+    { type: 'Ready', status: ready, reason, message },
+    { type: 'Reconciling', status: reconciling, reason, message },
+    { type: 'Stalled', status: stalled, reason, message },
+  ];
+}
+
+/**
+ * Dates conditions: the time of the last flip is kept from the previous condition of the same type where the
+ * status is the same, else it is `now`.
+ */
+export function dateConditions(
+  conditions: readonly ConditionProps[],
+  previous: readonly Partial<Condition>[],
+  now: Date,
+  observedGeneration: number | undefined,
+): Condition[] {
+  return conditions.map((condition) => {
+    const before = previous.find(({ type }) => type === condition.type);
+    // One that can't be read, which the API server stores too, counts as none.
+    const isKept = before?.status === condition.status && !isNaN(Date.parse(before.lastTransitionTime ?? ''));
+    const kept = isKept ? before.lastTransitionTime : undefined;
+    return {
+      ...condition,
+      message: condition.message.slice(0, MESSAGE_LIMIT).toWellFormed(),
+      lastTransitionTime: kept ?? rfc3339Seconds(now),
+      ...(observedGeneration !== undefined && { observedGeneration }),
+    };
+  });
+}
+
+/** `metav1.Time` on the wire: RFC 3339 in UTC, whole seconds. */
+export function rfc3339Seconds(date: Date): string {
+  return date.toISOString().replace(/\.\d+Z$/, 'Z');
+}
+
+/** Readiness while an earlier rendering is applied, until it is known why the later ones differ. */
+export const SETTLING: Readiness = {
+  ...{ phase: 'progressing', reason: 'Settling' },
+  message:
+    'What is rendered has changed back and forth without an edit: an earlier rendering is kept until it is known whether its own effects are the cause',
+};
+
+/** Returns the readiness of a paused custom resource of which an object is missing; undefined where all are there. */
+export function pausedReadiness(
+  rendered: readonly AnyObject[],
+  children: readonly AnyObject[],
+): Readiness | undefined {
+  const present = new Set(children.map(objectId));
+  const missing = rendered.find((object) => !present.has(objectId(object)));
+  if (!missing) return undefined;
+  const message = `${describeRef(refOf(missing))} is missing, and is not created during a pause`;
+  return { phase: 'progressing', reason: 'Paused', message };
+}
+
+/** Returns a readiness with the pause as its reason, which `kubectl get` shows. */
+export function asPaused({ phase, reason, message }: Readiness): Readiness {
+  return { phase, reason: 'Paused', message: reason === 'Paused' ? message : `Paused; ${message}` };
+}
+
+/** Returns the condition of a pause, with the generation that waits for its end. */
+export function pausedCondition(cr: LiveResource): ConditionProps {
+  const { generation } = cr.metadata;
+  const waiting = generation === observedGenerationOf(cr) ? '' : `; generation ${generation} waits`;
+  const message = `Nothing but this status is written${waiting}; remove the annotation ${PAUSED_ANNOTATION} to go on`;
+  return { type: 'Paused', status: 'True', reason: 'Paused', message };
+}
+
+/** Returns what `apply` and `diff` print of a paused custom resource. */
+export function pausedExplanation(cr: KubernetesObject): Explanation {
+  const summary = `is paused: its objects stay as they are; remove the annotation ${PAUSED_ANNOTATION} to go on`;
+  return { of: refOf(cr), summary, differs: false };
+}
+
+/** Returns a custom resource as it would be after its pause; undefined where it isn't paused. */
+export function unpaused<T extends AnyObject>(cr: T): T | undefined {
+  const { [PAUSED_ANNOTATION]: paused, ...annotations } = cr.metadata.annotations ?? {};
+  return paused === 'true' ? { ...cr, metadata: { ...cr.metadata, annotations } } : undefined;
+}
+
+/** Returns the generation that was carried out last; the schema's default of -1 means none. */
+export function observedGenerationOf({ status }: LiveResource): number | undefined {
+  const { observedGeneration = -1 } = status ?? {};
+  return observedGeneration < 0 ? undefined : observedGeneration;
 }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { storedVersion } from '../contract/crd.js';
-import { unpaused } from '../author/control.js';
+import { unpaused } from '../author/status.js';
 import { secretType } from '../values/generated.js';
 import type { Kind } from '../contract/kind.js';
 import { ADOPT_BY_ANNOTATION } from '../contract/names.js';

@@ -86,7 +86,7 @@ test('a definition that cannot work is reported with its line', async () => {
   const text = `import { defineCrd } from '${defineCrd}';\n\nexport default defineCrd({ group: 'web' });`;
   const config = join(folderWith({ 'c.mjs': text }), 'c.mjs');
   expect(await messageOf(loadKinds({ builtIn: [], config }))).toMatch(
-    /can't be loaded: defineCrd: takes .*; group is missing \(at .*c\.mjs:3:\d+\)$/,
+    /can't be loaded: defineCrd: takes .*; kind is missing \(at .*c\.mjs:3:\d+\)$/,
   );
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { dateConditions, standardConditions } from '../../src/author/conditions.js';
+import { dateConditions, standardConditions } from '../../src/author/status.js';
 
 const NOW = new Date('2026-01-02T03:04:05.678Z');
 const READY = { type: 'Ready', status: 'True', reason: 'Available', message: 'well' } as const;

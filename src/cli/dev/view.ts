@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import { rfc3339Seconds } from '../../author/conditions.js';
+import { rfc3339Seconds } from '../../author/status.js';
 import { plain } from '../output.js';
 import type { Color, Paint } from '../output.js';
 import type { EventStatus, ResourceStatus, StatusDocument } from '../tree/model.js';

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { pausedExplanation, unpaused } from '../../author/control.js';
+import { pausedExplanation, unpaused } from '../../author/status.js';
 import type { Explanation } from '../../contract/plan.js';
 import type { Kind } from '../../contract/kind.js';
 import { objectId, refOf } from '../../contract/object.js';

@@ -1,4 +1,4 @@
-import { rfc3339Seconds } from '../../author/conditions.js';
+import { rfc3339Seconds } from '../../author/status.js';
 import { describeRef } from '../../contract/object.js';
 import type { Kind } from '../../contract/kind.js';
 import { writeYaml } from '../../values/yaml.js';

@@ -1,10 +1,9 @@
-import { standardConditions } from '../../author/conditions.js';
 import { type ConditionProps, type Readiness } from '../../contract/conditions.js';
 import type { EventProps, Explanation } from '../../contract/plan.js';
 import type { OperatorError } from '../../contract/error.js';
 import { PAUSED_ANNOTATION } from '../../contract/names.js';
 import { keyOf, refOf } from '../../contract/object.js';
-import { failureReadiness, worstOf } from '../../author/status.js';
+import { failureReadiness, standardConditions, worstOf } from '../../author/status.js';
 import { KEEP_ANNOTATION } from './job.js';
 import { WHY, type Reason } from './matching.js';
 import { isoSeconds, lookAt, type DueJob, type WatcherPass } from './pass.js';

@@ -1,4 +1,4 @@
-import { rfc3339Seconds } from '../../author/conditions.js';
+import { rfc3339Seconds } from '../../author/status.js';
 import { controllerOf } from '../../contract/object.js';
 import type { Finish, KeptJob } from './job.js';
 import { addTo, type Due, type Judged, type Reason, type Verdict } from './matching.js';

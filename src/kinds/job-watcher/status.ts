@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ChangeSet } from '../../contract/change.js';
-import { dateConditions } from '../../author/conditions.js';
+import { dateConditions } from '../../author/status.js';
 import type { OperatorError } from '../../contract/error.js';
 import { keyOf, objectId } from '../../contract/object.js';
 import { given } from '../common.js';

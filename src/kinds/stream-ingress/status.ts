@@ -1,4 +1,4 @@
-import { dateConditions, standardConditions } from '../../author/conditions.js';
+import { dateConditions, standardConditions } from '../../author/status.js';
 import type { ConditionProps, Readiness } from '../../contract/conditions.js';
 import type { Explanation } from '../../contract/plan.js';
 import { refOf } from '../../contract/object.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { standardConditions } from '../../../src/author/conditions.js';
+import { standardConditions } from '../../../src/author/status.js';
 import { condition, counts, failedCreate, OVERDUE, PROGRESSING, QUOTA, report } from './report.js';
 
 type Given = Parameters<typeof report>[0];
