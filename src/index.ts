@@ -53,6 +53,7 @@ export type {
   TogetherManifest,
   Find,
   KindReferences,
+  Generated,
   KindGenerated,
   Referenced,
   ReferencedByName,
@@ -120,6 +121,8 @@ export type {
   StatusWrite,
   Step,
   Table,
+  GeneratedValue,
+  GeneratedValues,
 } from './contract/plan.js';
 export { keepIdentity, keepStatus } from './values/projections.js';
 
@@ -127,6 +130,5 @@ export { keepIdentity, keepStatus } from './values/projections.js';
 export { renderStored } from './render/renderer.js';
 export { checksumAnnotations } from './author/references.js';
 export type { ReferenceProps, ReferencesOf } from './author/references.js';
-export type { Generated, GeneratedValue, GeneratedValues } from './contract/generated.js';
 export { leaseRules, rulesFor } from './install/rules.js';
 export type { PolicyRule } from './install/rules.js';

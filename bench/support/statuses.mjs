@@ -7,7 +7,7 @@ import { render } from '../../lib/render/renderer.js';
 import { appService, deployment, pod, service } from './cluster.mjs';
 import { until } from './util.mjs';
 
-const { watches } = appService.controller(render);
+const { watches } = appService.controllers({ render })[0];
 
 function watchOf({ kind }) {
   return watches.find(({ type }) => type.kind === kind);

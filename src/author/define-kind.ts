@@ -1,9 +1,8 @@
-import type { Controller } from '../contract/controller.js';
 import { servedType, storedVersion } from '../contract/crd.js';
 import type { CrdVersion, CustomResourceDefinition, StructuralSchema } from '../contract/crd.js';
-import type { Generated, GeneratedValue } from '../contract/generated.js';
-import type { KindConstruct, KindContext, OwnedKind } from '../contract/kind.js';
+import type { Generated, KindConstruct, OwnedKind } from '../contract/kind.js';
 import type { AnyObject } from '../contract/object.js';
+import type { GeneratedValue } from '../contract/plan.js';
 import { groupKind, resourceType } from '../contract/resource.js';
 import type { ResourceType, ResourceTypeProps } from '../contract/resource.js';
 import { secretType } from '../values/generated.js';
@@ -169,13 +168,11 @@ export function defineKind<
     );
   // The adapter reads `status` and `handOver` alone, and knows no kind's types.
   const own = props as unknown as OwnFunctions;
-  const controller = (context: KindContext): Controller => new OwnedChildren(kind, context, own);
   return {
     ...kind,
-    controller: (render) => controller({ render }),
     rendering: { each: kind },
     controllers: (context) => {
-      const all = controller(context);
+      const all = new OwnedChildren(kind, context, own);
       const { namespaceSelector } = context;
       return [namespaceSelector === undefined ? all : inNamespaces(all, namespaceSelector)];
     },

@@ -1,10 +1,9 @@
 import type { ChangeSet } from '../contract/change.js';
 import type { ConditionProps } from '../contract/conditions.js';
-import type { EventProps } from '../contract/plan.js';
 import type { Watch } from '../contract/controller.js';
 import { OperatorError } from '../contract/error.js';
-import type { Generated, GeneratedValue, GeneratedValues } from '../contract/generated.js';
-import type { KindGenerated } from '../contract/kind.js';
+import type { Generated, KindGenerated } from '../contract/kind.js';
+import type { EventProps, GeneratedValue, GeneratedValues } from '../contract/plan.js';
 import { childLabels, GENERATED_ANNOTATION, ROTATE_ANNOTATION, selectorLabels } from '../contract/names.js';
 import { controllerOf, describeRef, objectKey, refOf } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
@@ -76,7 +75,6 @@ export class GeneratedSecrets implements KindGenerated {
     return objectKey(namespace, name + this.suffix);
   }
 
-  /** Returns the Secret of a custom resource, without its values. */
   secretOf({ metadata }: CustomResource): AnyObject {
     const { name, namespace, annotations } = metadata;
     return {
@@ -89,7 +87,6 @@ export class GeneratedSecrets implements KindGenerated {
     };
   }
 
-  /** Returns what the construct gets. @param known the Secret as it is kept */
   propsOf({ metadata }: CustomResource, known?: AnyObject): Generated {
     const name = metadata.name + this.suffix;
     const keys = Object.keys(this.values).map((key) => [key, { name, key }] as const);

@@ -1,16 +1,13 @@
 import { childrenFieldManager, replicasFieldManager } from '../contract/names.js';
 import { valueAt } from '../contract/object.js';
+import type { HandOverStep } from '../contract/plan.js';
 import type { AnyObject, CustomResource, KubernetesObject } from '../contract/object.js';
 
-/** A field that passes from one field manager to another and has an owner all along. */
-export interface HandOver {
-  /**
-   * Identity, and the field with the value that it has: it is applied as it is. A field without an owner needs the
-   * version too (`metadata.resourceVersion`): a change of the value meanwhile then is a conflict.
-   */
-  readonly object: AnyObject;
-  readonly fieldManager: string;
-}
+/**
+ * A field that passes from one field manager to another and has an owner all along: the object has the value that the field has. One
+ * without an owner needs the version too (`metadata.resourceVersion`): a change of the value meanwhile then is a conflict.
+ */
+export type HandOver = Omit<HandOverStep, 'do'>;
 
 /** Returns which fields have to pass to another manager. It must be pure, and return nothing for fields that have passed. */
 export type HandOverFunction<Spec, Child extends AnyObject = AnyObject> = (input: {

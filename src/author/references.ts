@@ -106,11 +106,6 @@ export class ReferenceResolver implements KindReferences {
     this.lookups = [...this.all.map(({ lookup }) => lookup), ...(reachesOut ? [grants] : [])];
   }
 
-  /**
-   * Returns what a custom resource refers to; undefined while that isn't known yet.
-   * @param isOffline permissions of other namespaces aren't asked for
-   * @throws OperatorError `ReferenceNotFound`, `ReferenceNotPermitted`, `ReferenceUnknown` where it can't be found out
-   */
   resolve(cr: CustomResource, find: Find, isOffline = false): ReferencedByName | undefined {
     const found = this.all.map((reference) => [reference.name, this.one(reference, cr, find, isOffline)]);
     if (found.some(([, one]) => one === 'unknown')) return undefined;

@@ -1,6 +1,5 @@
 import type { CustomResourceDefinition } from '../contract/crd.js';
-import type { Generated } from '../contract/generated.js';
-import type { CustomResourceProps } from '../contract/kind.js';
+import type { CustomResourceProps, Generated } from '../contract/kind.js';
 import type { ChildOf } from './kubernetes-types.js';
 import type { ReferenceProps, ReferencesOf } from './references.js';
 

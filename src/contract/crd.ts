@@ -79,17 +79,6 @@ export function storedVersion(crd: CustomResourceDefinition): CrdVersion {
   throw new OperatorError({ reason: 'InvalidDefinition', message });
 }
 
-/** Returns the schema of a member, or of the items of a list; nothing where there is none. */
-export function schemaBelow(
-  schema: StructuralSchema | undefined,
-  step: string | number,
-): StructuralSchema | undefined {
-  if (typeof step === 'number') return schema?.items;
-  const { properties = {}, additionalProperties } = schema ?? {};
-  if (Object.hasOwn(properties, step)) return properties[step];
-  return typeof additionalProperties === 'object' ? additionalProperties : undefined;
-}
-
 /** Returns how the API server serves the kind that a CRD defines. */
 export function servedType(crd: CustomResourceDefinition, version: CrdVersion): ResourceType {
   const { group, names, scope } = crd.spec;

@@ -1,7 +1,6 @@
 import type { Construct } from 'constructs';
 import type { Controller, Found, Lookup, Query } from './controller.js';
 import type { CustomResourceDefinition, StructuralSchema } from './crd.js';
-import type { Generated } from './generated.js';
 import type { AnyObject, CustomResource, ObjectMeta } from './object.js';
 import type { ResourceType } from './resource.js';
 
@@ -62,9 +61,22 @@ export interface KindReferences {
   /**
    * Returns what a custom resource refers to; undefined while that isn't known yet.
    * @param isOffline permissions of other namespaces aren't asked for
-   * @throws OperatorError `ReferenceNotFound`, `ReferenceNotPermitted`, `ReferenceUnknown` where it can't be found out
+   * @throws OperatorError `ReferenceNotFound`, `ReferenceNotPermitted`, `ReferenceTooLarge`, `ReferenceUnknown`
    */
   resolve(cr: CustomResource, find: Find, isOffline?: boolean): ReferencedByName | undefined;
+}
+
+/** Names by which a construct refers to generated values; it never gets the values themselves. */
+export interface Generated<Name extends string = string> {
+  /** The Secret that holds all values, e.g. for `envFrom` or a volume. */
+  readonly secretName: string;
+  /** Values for `secretKeyRef`, by name. */
+  readonly keys: { readonly [Key in Name]: { readonly name: string; readonly key: Key } };
+  /**
+   * Hash of the values, keyed by the UID of their Secret, for `checksumAnnotations({ generated })`; without a cluster, or before they
+   * are made, `unknown-without-a-cluster`.
+   */
+  readonly checksum: string;
 }
 
 /** Secrets of the values that are generated for the custom resources of one kind. */
@@ -181,8 +193,6 @@ export interface OwnedKind extends Kind, RenderedKind {
   readonly formerChildren: readonly ResourceType[];
   /** Types that are read for the status, and never written. */
   readonly related: readonly ResourceType[];
-  /** Its only controller. */
-  controller(render: Render): Controller;
 }
 
 /** An option of the command line that belongs to one kind. */

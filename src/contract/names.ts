@@ -1,8 +1,6 @@
+import type { TypeRef } from './controller.js';
 import type { CustomResourceDefinition } from './crd.js';
 import { groupOf } from './object.js';
-
-/** The value of `app.kubernetes.io/managed-by` on everything that is rendered here. */
-export const MANAGED_BY = 'reconstruct';
 
 /** On each applied object: the hash of what was rendered for it, and the UID of the custom resource that it was applied for. */
 export const APPLIED_HASH_ANNOTATION = 'reconstruct.kosmos.io/applied-hash';
@@ -33,17 +31,8 @@ export const ROTATE_ANNOTATION = 'reconstruct.kosmos.io/rotate';
 /** On the Secret with generated values: the text of the rotation that they were made for, empty before the first, and hashes of earlier ones. */
 export const GENERATED_ANNOTATION = 'reconstruct.kosmos.io/generated';
 
-/** The annotations of this project that have a fixed name. */
-export const ANNOTATIONS: readonly string[] = [
-  ...[APPLIED_HASH_ANNOTATION, ADOPT_BY_ANNOTATION, GENERATED_ANNOTATION],
-  ...[PAUSED_ANNOTATION, DRIFT_ANNOTATION, ROTATE_ANNOTATION],
-];
-
 /** Source of names: a custom resource, or anything that looks like one. */
-export interface NamedKind {
-  readonly apiVersion: string;
-  readonly kind: string;
-}
+export type NamedKind = TypeRef;
 
 /**
  * The label that ties children to their custom resource and alone makes a selector, e.g. `example.com/widget`.
@@ -54,14 +43,11 @@ export function selectorLabels(
   kind: NamedKind | CustomResourceDefinition,
   name: string,
 ): Record<string, string> {
-  const [group, word] = isCrd(kind)
-    ? [kind.spec.group, kind.spec.names.kind]
-    : [groupOf(kind.apiVersion), kind.kind];
+  const [group, word] =
+    kind.kind === 'CustomResourceDefinition' && 'spec' in kind
+      ? [kind.spec.group, kind.spec.names.kind]
+      : [groupOf(kind.apiVersion), kind.kind];
   return { [`${group}/${word.toLowerCase()}`]: name };
-}
-
-function isCrd(kind: NamedKind | CustomResourceDefinition): kind is CustomResourceDefinition {
-  return kind.kind === 'CustomResourceDefinition' && 'spec' in kind;
 }
 
 /** The labels that every child carries; takes what `selectorLabels` takes. */
@@ -71,7 +57,7 @@ export function childLabels(
 ): Record<string, string> {
   return {
     app: name,
-    'app.kubernetes.io/managed-by': MANAGED_BY,
+    'app.kubernetes.io/managed-by': 'reconstruct',
     'app.kubernetes.io/name': name,
     ...selectorLabels(kind, name),
   };

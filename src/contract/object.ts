@@ -91,8 +91,7 @@ export function compare(a: string, b: string): number {
 
 /** Sorts objects of a type, so that equal ones come in the same order. */
 export function byName(objects: readonly AnyObject[]): AnyObject[] {
-  const keyed = objects.map((object) => [keyOf(object), object] as const);
-  return keyed.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
+  return objects.toSorted((a, b) => compare(keyOf(a), keyOf(b)));
 }
 
 /** The inverse of `objectKey`. */

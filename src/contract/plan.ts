@@ -1,6 +1,5 @@
 import type { ChangeSet } from './change.js';
 import type { OperatorError } from './error.js';
-import type { GeneratedValues } from './generated.js';
 import type { AnyObject, CustomResource, ObjectRef, OwnerReference } from './object.js';
 
 /**
@@ -95,6 +94,21 @@ export interface GenerateStep {
   readonly values: GeneratedValues;
 }
 
+/** A value that the operator makes at random: text, or bytes in base64 for a key. */
+export interface GeneratedValue {
+  /** Characters of the text. @default 32 */
+  readonly length?: number;
+  /** Characters that it is made of, each once. @default - letters and digits */
+  readonly alphabet?: string;
+  /** Random bytes, instead of text: the value is their base64. @default - text */
+  readonly bytes?: number;
+  /** Whether a value that was emptied counts as missing, and is made again. @default false - it stalls the custom resource */
+  readonly emptyIsMissing?: boolean;
+}
+
+/** Values that the operator makes for each custom resource of a kind, by their keys in its Secret. */
+export type GeneratedValues = Readonly<Record<string, GeneratedValue>>;
+
 /** Object of ours to be deleted; a conflict fails and is retried at once. */
 export interface PruneStep {
   readonly do: 'prune';
@@ -125,7 +139,6 @@ export interface ForeignHandler {
  * custom resource applies the whole object in every mode, and what is missing is created.
  */
 export type DriftMode = (typeof DRIFT_MODES)[number];
-
 export const DRIFT_MODES = ['correct', 'warn', 'ignore'] as const;
 
 /** Status to be written, where it differs. */

@@ -1,6 +1,6 @@
 import type { Condition } from '../contract/conditions.js';
 import { storedVersion } from '../contract/crd.js';
-import type { Generated } from '../contract/generated.js';
+import type { Generated } from '../contract/kind.js';
 import type { FlagValues, Kind, KindContext, Rendered, RenderInputs } from '../contract/kind.js';
 import { objectId } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';

@@ -1,5 +1,5 @@
-import { schemaBelow } from '../contract/crd.js';
 import type { StructuralSchema } from '../contract/crd.js';
+import { schemaBelow } from './unchanged.js';
 
 /**
  * Returns what the API server makes of an object before it validates it: a field that is missing, or null where null isn't

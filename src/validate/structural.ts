@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util';
-import { schemaBelow } from '../contract/crd.js';
 import type { StructuralSchema } from '../contract/crd.js';
 import { isMap } from '../contract/object.js';
 import { canonicalJson } from '../values/json.js';
@@ -9,7 +8,7 @@ import { hasFormat, RE2 } from './formats.js';
 import { MISSING, UNKNOWN_FIELD } from './problem.js';
 import { showValue } from '../values/path.js';
 import type { Problem } from './problem.js';
-import { isUnchanged, placeBelow } from './unchanged.js';
+import { isUnchanged, placeBelow, schemaBelow } from './unchanged.js';
 import type { Place } from './unchanged.js';
 
 /** Mistake in a value, by a keyword of its schema. */

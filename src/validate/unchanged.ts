@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util';
-import { schemaBelow } from '../contract/crd.js';
 import type { StructuralSchema } from '../contract/crd.js';
 import { isMap } from '../contract/object.js';
 import type { Path } from './problem.js';
@@ -78,4 +77,15 @@ export function isUnchanged(pair: Pair): boolean {
 
 function isKeyed(schema: StructuralSchema | undefined): boolean {
   return schema?.['x-kubernetes-list-type'] === 'map';
+}
+
+/** Returns the schema of a member, or of the items of a list; nothing where there is none. */
+export function schemaBelow(
+  schema: StructuralSchema | undefined,
+  step: string | number,
+): StructuralSchema | undefined {
+  if (typeof step === 'number') return schema?.items;
+  const { properties = {}, additionalProperties } = schema ?? {};
+  if (Object.hasOwn(properties, step)) return properties[step];
+  return typeof additionalProperties === 'object' ? additionalProperties : undefined;
 }

@@ -1,7 +1,14 @@
 import { DRIFT_MODES } from '../contract/plan.js';
 import type { DriftMode } from '../contract/plan.js';
 import { OperatorError } from '../contract/error.js';
-import { ANNOTATIONS, DRIFT_ANNOTATION, PAUSED_ANNOTATION, ROTATE_ANNOTATION } from '../contract/names.js';
+import {
+  ADOPT_BY_ANNOTATION,
+  APPLIED_HASH_ANNOTATION,
+  DRIFT_ANNOTATION,
+  GENERATED_ANNOTATION,
+  PAUSED_ANNOTATION,
+  ROTATE_ANNOTATION,
+} from '../contract/names.js';
 import type { AnyObject } from '../contract/object.js';
 import { oneOf } from './suggest.js';
 
@@ -15,6 +22,12 @@ export interface Control {
 
 /** Maximum number of characters of a text that asks for a rotation: it is kept in the Secret and in a condition. */
 const MAX_ROTATE = 256;
+
+/** The annotations of this project that have a fixed name. */
+const ANNOTATIONS: readonly string[] = [
+  ...[APPLIED_HASH_ANNOTATION, ADOPT_BY_ANNOTATION, GENERATED_ANNOTATION],
+  ...[PAUSED_ANNOTATION, DRIFT_ANNOTATION, ROTATE_ANNOTATION],
+];
 
 type Annotations = NonNullable<AnyObject['metadata']['annotations']>;
 

@@ -1,4 +1,4 @@
-import type { GeneratedValue, GeneratedValues } from '../contract/generated.js';
+import type { GeneratedValue, GeneratedValues } from '../contract/plan.js';
 import { GENERATED_ANNOTATION } from '../contract/names.js';
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';

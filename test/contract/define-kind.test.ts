@@ -68,7 +68,7 @@ describe('defineKind', () => {
     const kind = define({ children: [{ ...DEPLOYMENT, keep }, job, route], related: [PODS] });
     expect(kind.children).toMatchObject([{ keep }, job, route]);
     expect(kind.related).toEqual([{ ...PODS, plural: 'pods', namespaced: true }]);
-    const { watches } = kind.controller(() => []);
+    const [{ watches } = { watches: [] }] = kind.controllers({ render: () => [] });
     expect(watches.map(({ type }) => type.kind)).toEqual(['Widget', 'Deployment', 'Job', 'Route', 'Pod']);
     expect(watches.map(({ optional }) => optional)).toEqual([...Array<undefined>(3), true, undefined]);
     expect(watches[4]).toMatchObject({ selector: 'demo.io/widget', readOnly: true });

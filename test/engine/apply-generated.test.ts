@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Change } from '../../src/contract/change.js';
 import { GeneratedSecrets } from '../../src/author/generated.js';
 import { secretType } from '../../src/values/generated.js';
-import type { GeneratedValues } from '../../src/contract/generated.js';
+import type { GeneratedValues } from '../../src/contract/plan.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { Api } from '../../src/client/api.js';
 import type { GenerateStep } from '../../src/contract/plan.js';

@@ -122,7 +122,7 @@ export class Subject {
 
   /** All objects of a type of children, whatever made them; none, where the type need not be installed and isn't. */
   async objects(type: ResourceType): Promise<AnyObject[]> {
-    const { watches } = this.kind.controller(render);
+    const { watches } = this.kind.controllers({ render })[0]!;
     return watches.some((watch) => watch.optional && groupKind(watch.type) === groupKind(type))
       ? this.cluster.listIfServed(type, this.namespace)
       : this.cluster.list(type, this.namespace);

@@ -68,7 +68,7 @@ async function pictureOf(subject: Subject): Promise<Picture> {
   const { cluster, kind, namespace } = subject;
   const objects = new Map<string, AnyObject[]>();
   const known: Known[] = [];
-  for (const watch of kind.controller(render).watches.slice(1)) {
+  for (const watch of kind.controllers({ render })[0]!.watches.slice(1)) {
     const { type, selector } = watch;
     const live = selector ? await cluster.list(type, namespace, selector) : await subject.objects(type);
     const named = live.map((object) => ({ ...object, apiVersion: type.apiVersion, kind: type.kind }));
@@ -157,7 +157,7 @@ function expectedStatus(
     find: () => ({}),
   };
   const key = objectKey(namespace, cr.metadata.name);
-  const plan = kind.controller(render).reconcile(key, reader, new Date());
+  const plan = kind.controllers({ render })[0]!.reconcile(key, reader, new Date());
   return plan.conclude([]).status[0]!.status as ReturnType<typeof expectedStatus>;
 }
 

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import type { Drift } from '../../contract/change.js';
 import { OperatorError } from '../../contract/error.js';
 import { isMadeFor, makeValue, presentKeys, rotationRecord } from '../../values/generated.js';
-import type { GeneratedValues } from '../../contract/generated.js';
+import type { GeneratedValues } from '../../contract/plan.js';
 import { ADOPT_BY_ANNOTATION, GENERATED_ANNOTATION } from '../../contract/names.js';
 import { controllerOf, describeRef, isMap, refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';

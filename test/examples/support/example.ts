@@ -57,7 +57,9 @@ export class Example {
       mappedTo: () => [],
       find: () => ({}),
     };
-    const plan = this.kind.controller(render).reconcile(`shop/${metadata.name}`, reader, new Date(0));
+    const plan = this.kind
+      .controllers({ render })[0]!
+      .reconcile(`shop/${metadata.name}`, reader, new Date(0));
     return plan.conclude([]).status[0]!.status as Readonly<Record<string, unknown>>;
   }
 
