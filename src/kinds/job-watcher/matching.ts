@@ -44,6 +44,9 @@ export interface Due {
 /** The watchers that act in one namespace. */
 interface Scope {
   readonly watchers: readonly Watcher[];
+  /** Whether nothing is deleted there. */
+  readonly isProtected: boolean;
+  readonly judged: WeakMap<KeptJob, readonly Verdict[]>;
   /** Lists of verdicts, so that there is one of each, however many Jobs are judged alike. */
   readonly lists: Map<string, readonly Verdict[]>;
 }
@@ -64,11 +67,6 @@ export class Matching {
   private scopes = new Map<string, Scope>();
   /** Scopes from before the last change of the watchers. */
   private before = new Map<string, Scope>();
-  private readonly byJob = new WeakMap<
-    KeptJob,
-    { readonly scope: Scope; readonly verdicts: readonly Verdict[] }
-  >();
-
   constructor(private readonly settings: Settings) {}
 
   /** @param watchers as they are now, always in the same order */
@@ -88,19 +86,14 @@ export class Matching {
     const waiting = new Map<string, KeptJob[]>();
     for (const job of jobs) {
       const { namespace } = job.metadata;
-      const known = this.byJob.get(job);
-      if (known && known.scope === this.scopes.get(namespace)) addTo(groups, known.verdicts, job);
+      const verdicts = this.scopes.get(namespace)?.judged.get(job);
+      if (verdicts) addTo(groups, verdicts, job);
       else addTo(waiting, namespace, job);
     }
     while (waiting.size > 0)
       for (const [namespace, left] of waiting) {
         const job = left.pop() as KeptJob;
-        const scope = this.scopeOf(namespace);
-        // Judged before the last change of the watchers, which has changed none of its namespace.
-        const known = this.byJob.get(job);
-        const verdicts = known?.scope === scope ? known.verdicts : this.judge(job, scope);
-        this.byJob.set(job, { scope, verdicts });
-        addTo(groups, verdicts, job);
+        addTo(groups, verdictsIn(this.scopeOf(namespace), job), job);
         if (left.length === 0) waiting.delete(namespace);
         if (isTimeUp()) return { groups, waiting: new Set(waiting.keys()) };
       }
@@ -116,25 +109,31 @@ export class Matching {
         : watcher.namespace === namespace,
     );
     const before = this.before.get(namespace);
-    const scope = before && isSameList(watchers, before.watchers) ? before : { watchers, lists: new Map() };
+    const isProtected = isListed(this.settings.protectedNamespaces, namespace);
+    const scope =
+      before && isSameList(watchers, before.watchers)
+        ? before
+        : { watchers, isProtected, judged: new WeakMap(), lists: new Map() };
     this.scopes.set(namespace, scope);
     return scope;
   }
+}
 
-  private judge(job: KeptJob, { watchers, lists }: Scope): readonly Verdict[] {
-    const { namespace, name, labels = {} } = job.metadata;
-    const found = new Map<string, boolean>();
-    const matching = watchers.filter((watcher) => watcher.coversJob(name, labels, found));
-    const verdicts = judge(job, matching, isListed(this.settings.protectedNamespaces, namespace));
-    const id = verdicts
-      .map((verdict) => `${verdict.watcher.key} ${'stays' in verdict ? verdict.stays : verdict.ttlSeconds}`)
-      .join();
-    const alike = lists.get(id);
-    if (alike) return alike;
-    if (lists.size >= MAX_LISTS) lists.clear();
-    lists.set(id, verdicts);
-    return verdicts;
-  }
+function verdictsIn({ watchers, isProtected, judged, lists }: Scope, job: KeptJob): readonly Verdict[] {
+  const known = judged.get(job);
+  if (known) return known;
+  const { name, labels = {} } = job.metadata;
+  const found = new Map<string, boolean>();
+  const matching = watchers.filter((watcher) => watcher.coversJob(name, labels, found));
+  const own = judge(job, matching, isProtected);
+  const id = own
+    .map((verdict) => `${verdict.watcher.key} ${'stays' in verdict ? verdict.stays : verdict.ttlSeconds}`)
+    .join();
+  const verdicts = lists.get(id) ?? own;
+  if (lists.size >= MAX_LISTS) lists.clear();
+  lists.set(id, verdicts);
+  judged.set(job, verdicts);
+  return verdicts;
 }
 
 /** Reports whether a namespace is in a list of names in which `*` stands for any characters. */

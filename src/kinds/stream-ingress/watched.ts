@@ -45,26 +45,23 @@ export type Watches = ReturnType<typeof watchesFor>;
 
 /** Returns the watches; the keys are names of targets. Watches of two controllers share what they keep. */
 export function watchesFor(type: ResourceType, targets: Targets) {
-  const nginx = targets.all.filter(isNginx);
-  const everyTarget = targets.all.map(({ name }) => name);
-  const gateways = targets.all.filter((target) => !isNginx(target)).map(({ name }) => name);
+  const { all, crossNamespace, routeVersion } = targets;
+  const nginx = all.filter(isNginx);
+  const everyTarget = all.map(({ name }) => name);
   const mapsTo = (): readonly string[] => everyTarget;
-  const grantWatch: Watch = { type: grants, readOnly: true, optional: true, keep: keepGrant, mapsTo };
   const controllers = nginx.flatMap(({ ingressNamespace, ingressController }) =>
     ingressController === undefined ? [] : objectKey(ingressNamespace, ingressController),
   );
-  const crs: Watch = {
-    type,
-    keep: keepWithoutManagedFields,
-    mapsTo: (cr) => [targetName(targets, (cr as unknown as StreamIngress).spec.className)],
-  };
-  const reads = targets.crossNamespace === 'Annotation';
-  const upstreams: Watch = { type: services, readOnly: true, keep: keepUpstream(reads), mapsTo };
+  const grantWatch: Watch = { type: grants, readOnly: true, optional: true, keep: keepGrant, mapsTo };
+  const keep = keepUpstream(crossNamespace === 'Annotation');
   return {
-    crs,
-    upstreams,
+    crs: {
+      ...{ type, keep: keepWithoutManagedFields },
+      mapsTo: (cr) => [targetName(targets, (cr as unknown as StreamIngress).spec.className)],
+    } satisfies Watch,
+    upstreams: { type: services, readOnly: true, keep, mapsTo } satisfies Watch,
     /** None where annotations count instead. */
-    grants: targets.crossNamespace === 'ReferenceGrant' ? [grantWatch] : [],
+    grants: crossNamespace === 'ReferenceGrant' ? [grantWatch] : [],
     /** Services that open the ports of an ingress-nginx, each by its name. One may be an upstream too, of any target. */
     targetServices: nginx.map(({ ingressNamespace, ingressService }): Watch => ({
       ...{ type: services, keep: keepTarget, mapsTo },
@@ -88,12 +85,9 @@ export function watchesFor(type: ResourceType, targets: Targets) {
       };
     }),
     /** None without a Gateway. */
-    children: (gateways.length > 0 ? gatewayTypes(targets.routeVersion) : []).map((child): Watch => ({
-      type: child,
+    children: (nginx.length < all.length ? gatewayTypes(routeVersion) : []).map((child): Watch => ({
+      ...{ type: child, optional: true, writes: ['create', 'patch', 'delete'], mapsTo },
       keep: child.kind === LISTENER_SET ? keepStatus : keepRoute,
-      optional: true,
-      writes: ['create', 'patch', 'delete'],
-      mapsTo: () => gateways,
     })),
   };
 }
