@@ -1,6 +1,6 @@
 import type { ConditionProps, ConditionStatus } from '../contract/conditions.js';
 import type { StructuralSchema } from '../contract/crd.js';
-import { messageOf, OperatorError } from '../contract/error.js';
+import { OperatorError } from '../contract/error.js';
 import type { KindFlag } from '../contract/kind.js';
 import { statusFieldManager } from '../contract/names.js';
 import { refOf, type CustomResource } from '../contract/object.js';
@@ -42,16 +42,6 @@ export function condition(
   { reason, message }: Pick<ConditionProps, 'reason' | 'message'>,
 ): ConditionProps {
   return { type, status, reason, message };
-}
-
-/** Returns an error in place of throwing it. */
-export function attempt<T>(read: () => T): T | OperatorError {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof OperatorError) return error;
-    return new OperatorError({ reason: 'InvalidSpec', message: messageOf(error), cause: error });
-  }
 }
 
 /** Status of one of several custom resources, and what else was found out with it. */

@@ -1,11 +1,11 @@
 import { loadCrd } from '../../author/load-crd.js';
 import { servedType, storedVersion } from '../../contract/crd.js';
 import type { Finding, Kind } from '../../contract/kind.js';
-import { attempt, lazily } from '../common.js';
+import { lazily } from '../common.js';
 import { JobWatcherController } from './controller.js';
 import { flags, settingsOf } from './settings.js';
 import type { JobWatcherSpec } from './spec.js';
-import { checkPatterns } from './watcher.js';
+import { attempt, checkPatterns } from './watcher.js';
 
 /** JobWatcher of `batch.my.github.com/v1`: deletes finished Jobs some time after they have finished. */
 export const jobWatcher = lazily((): Kind => {

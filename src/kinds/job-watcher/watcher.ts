@@ -1,5 +1,4 @@
 import { messageOf, OperatorError } from '../../contract/error.js';
-import { attempt } from '../common.js';
 import { selects } from '../../author/label-selector.js';
 import { compare, keyOf } from '../../contract/object.js';
 import { controlOf } from '../../values/control.js';
@@ -157,6 +156,16 @@ export class WatcherSet {
     its.size += size;
     for (const [pattern] of added) its.patterns.add(pattern);
     return (known.read ??= attempt(() => readWatcher(cr, this.settings)));
+  }
+}
+
+/** Returns an error in place of throwing it. */
+export function attempt<T>(read: () => T): T | OperatorError {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof OperatorError) return error;
+    return new OperatorError({ reason: 'InvalidSpec', message: messageOf(error), cause: error });
   }
 }
 

@@ -102,14 +102,13 @@ export interface Resolution extends Omit<ConditionProps, 'type'> {
 }
 
 /** Claims of one target's custom resources, and the state of their upstreams. */
-export interface View {
-  readonly claims: Claims;
+export interface View extends Claims {
   readonly resolution: (cr: StreamIngress) => Resolution;
 }
 
 export function viewOf(target: Target, crs: readonly StreamIngress[], upstreams: Upstreams): View {
   const found = new Map(crs.map((cr) => [cr, resolve(cr, upstreams)]));
-  return { claims: claimsOf(target, crs), resolution: (cr) => found.get(cr) as Resolution };
+  return { ...claimsOf(target, crs), resolution: (cr) => found.get(cr) as Resolution };
 }
 
 /** Looks up the upstream of a custom resource. Permission comes first, so that nothing is shown of what isn't permitted. */

@@ -68,8 +68,8 @@ export function statusController(type: ResourceType, targets: Targets, watches: 
   };
 }
 
-function commonFindings(target: string, { claims, resolution }: View, cr: StreamIngress): Findings {
-  const refusal = claims.refused.get(cr);
+function commonFindings(target: string, { refused, resolution }: View, cr: StreamIngress): Findings {
+  const refusal = refused.get(cr);
   return { target, ...(refusal && { refusal }), resolution: resolution(cr) };
 }
 

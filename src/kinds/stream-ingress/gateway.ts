@@ -6,7 +6,6 @@ import { childLabels } from '../../contract/names.js';
 import { splitKey, type AnyObject } from '../../contract/object.js';
 import type { OwnStep, Plan, PruneStep } from '../../contract/plan.js';
 import type { ResourceType } from '../../contract/resource.js';
-import { attempt } from '../common.js';
 import type { Resolution, View } from './claims.js';
 import { API_VERSION, KIND, upstreamKey, type StreamIngress } from './spec.js';
 import { programmedCondition as condition } from './status.js';
@@ -19,16 +18,16 @@ import type { KeptRoute } from './watched.js';
  * Renders a custom resource: a port of a Gateway is a ListenerSet that adds it, and the TCPRoute or UDPRoute that leads from
  * there to the Service, both named as the custom resource.
  * @param port of the Service
- * @throws OperatorError `PortNotFound` for a port that is given by name, since a route takes a number
+ * @returns `PortNotFound` for a port that is given by name, since a route takes a number
  */
 export function gatewayObjects(
   { target, types }: GatewayContext,
   { metadata, spec: { listen, protocol, upstream } }: StreamIngress,
   port = upstream.port,
-): AnyObject[] {
+): AnyObject[] | OperatorError {
   const { name, namespace } = metadata;
   if (typeof port === 'string')
-    throw new OperatorError({
+    return new OperatorError({
       reason: 'PortNotFound',
       path: ['spec', 'upstream', 'port'],
       message: `spec.upstream.port: a route takes the number of a port, and "${port}" is a name; give the number`,
@@ -68,14 +67,13 @@ export interface GatewayContext {
 }
 
 export function planGateway(context: GatewayContext, view: View, reader: Reader): GatewayPlan {
-  const { claims } = view;
   const { target, types } = context;
   const childrenNow = (cr: StreamIngress): AnyObject[] => childrenOf(types, cr, reader);
   const plans = new Map<StreamIngress, ChildPlan>();
-  for (const cr of claims.refused.keys()) plans.set(cr, dropChildren(childrenNow(cr)));
-  for (const cr of claims.holders)
+  for (const cr of view.refused.keys()) plans.set(cr, dropChildren(childrenNow(cr)));
+  for (const cr of view.holders)
     plans.set(cr, planChildren(context, cr, view.resolution(cr), childrenNow(cr)));
-  const open = claims.holders.filter((cr) => plans.get(cr)?.open);
+  const open = view.holders.filter((cr) => plans.get(cr)?.open);
   // Users who may write routes can forge one; with a ListenerSet they have the port without us.
   const hasListener = (cr: StreamIngress) => childrenNow(cr).some(({ kind }) => kind === LISTENER_SET);
   const excess = beyondBounds(target, open, hasListener);
@@ -89,9 +87,8 @@ export function planGateway(context: GatewayContext, view: View, reader: Reader)
       if (why !== undefined) return { programmed: condition('False', 'TooManyListeners', why) };
       const children = childrenNow(cr);
       const { name, namespace } = cr.metadata;
-      const isChild = (kind: string): boolean => types.some((child) => child.kind === kind);
       const failed = changes.find(
-        ({ ref, error }) => error && ref.name === name && ref.namespace === namespace && isChild(ref.kind),
+        ({ ref, error }) => error && ref.name === name && ref.namespace === namespace,
       );
       const mirrored = view.resolution(cr).status === 'True' ? refsByGateway(children) : undefined;
       return {
@@ -133,7 +130,7 @@ function planChildren(
     leads || present.some((child) => child.kind === LISTENER_SET && !child.metadata.deletionTimestamp);
   const left = { ...dropChildren(leads ? [] : routes), open };
   if (gate === 'keep' && (leads || !open || typeof spec.upstream.port === 'string')) return left;
-  const objects = attempt(() => gatewayObjects(context, cr, port));
+  const objects = gatewayObjects(context, cr, port);
   if (objects instanceof OperatorError) return { ...left, error: objects };
   const controller = { controller: true, blockOwnerDeletion: true };
   const owner = { apiVersion, kind, name: metadata.name, uid: metadata.uid ?? '', ...controller };

@@ -3,7 +3,7 @@ import { servedType, storedVersion } from '../../contract/crd.js';
 import { OperatorError } from '../../contract/error.js';
 import type { Finding, Kind, KindContext, RenderedTogether, TogetherManifest } from '../../contract/kind.js';
 import { keyOf, type CustomResource } from '../../contract/object.js';
-import { attempt, lazily } from '../common.js';
+import { lazily } from '../common.js';
 import { classRefusal, refusalOf } from './claims.js';
 import { gatewayObjects } from './gateway.js';
 import { configMapsOf, entryOf, servicePorts } from './nginx.js';
@@ -93,7 +93,7 @@ function renderTarget(
   }
   const types = gatewayTypes(routeVersion);
   return crs.map((of) => {
-    const objects = attempt(() => gatewayObjects({ target, types }, of));
+    const objects = gatewayObjects({ target, types }, of);
     return objects instanceof OperatorError ? error(of, objects.path, objects.message) : { of, objects };
   });
 }

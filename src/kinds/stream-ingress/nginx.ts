@@ -60,7 +60,7 @@ export class NginxPorts {
   ) {
     const ports = Object.values(state.service?.open ?? {});
     const names = new Map(ports.map((port) => [port.name ?? '', port]));
-    const free = view.claims.holders.filter((cr) => {
+    const free = view.holders.filter((cr) => {
       const obstacle = this.obstacleTo(cr, names);
       if (obstacle) this.obstacles.set(cr, obstacle);
       const { gate } = view.resolution(cr);
@@ -221,7 +221,7 @@ export class NginxPorts {
 
   /** Custom resources whose port is opened or closed by the steps. */
   get moving(): StreamIngress[] {
-    const { holders, refused } = this.view.claims;
+    const { holders, refused } = this.view;
     const opening = this.entries.filter(({ cr, value }) => {
       const { key, port } = this.present(cr);
       return key?.value !== value || !port;
