@@ -41,7 +41,7 @@ export async function runDev(samples: readonly string[], flags: DevOptions): Pro
     signal.addEventListener('abort', view.close);
     try {
       await withCluster({ kubeconfig: stand.adminKubeconfig }, async (cluster, { api }) => {
-        const deployed = new DeployedProject(stand, cluster, systemClock);
+        const deployed = new DeployedProject(stand, cluster);
         const session = new Session(options, view, guard, stand, deployed, api, signal);
         await session.run().finally(() => session.close());
       });

@@ -6,8 +6,7 @@ import { describeRef, keyOf, objectId, refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import { definitionName } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
-import { sleep } from '../../client/clock.js';
-import type { Clock } from '../../client/clock.js';
+import { sleep, systemClock } from '../../client/clock.js';
 import { namespaceType } from '../../install/objects.js';
 import type { ClusterApi } from '../../client/cluster.js';
 import type { PolicyRule } from '../../install/rules.js';
@@ -82,7 +81,8 @@ const RETRY_MILLISECONDS = 100;
 export class DeployedProject {
   private readonly crds = new Map<string, CustomResourceDefinition>();
   private rules: readonly PolicyRule[] = [];
-  private samples: readonly Sample[] = [];
+  /** Samples as they were applied, by `objectId`. */
+  private readonly samples = new Map<string, Sample>();
   /** CRDs of which the cluster keeps the ones before, and with them the samples. */
   private refused: readonly string[] = [];
   private schemaChanged = false;
@@ -90,7 +90,6 @@ export class DeployedProject {
   constructor(
     private readonly stand: Stand,
     private readonly cluster: Pick<ClusterApi, 'apply' | 'find' | 'delete'>,
-    private readonly clock: Clock,
   ) {}
 
   /**
@@ -104,7 +103,8 @@ export class DeployedProject {
     const left = [...crds.keys()].filter((name) => !wanted.has(name));
     // They may be removed, and the kind come back: then its samples are new.
     for (const name of left) crds.delete(name);
-    this.samples = this.samples.filter(({ type }) => !left.includes(definitionName(type)));
+    for (const [id, { type }] of this.samples)
+      if (left.includes(definitionName(type))) this.samples.delete(id);
     const changed = kinds.filter(({ crd }) => !isDeepStrictEqual(crds.get(crd.metadata.name), crd));
     const install = async (kind: LoadedKind): Promise<boolean> => {
       const { name } = kind.crd.metadata;
@@ -135,8 +135,7 @@ export class DeployedProject {
    */
   async update(all: readonly Sample[], signal: AbortSignal): Promise<string[]> {
     const stays = ({ type }: Sample): boolean => this.refused.includes(definitionName(type));
-    const until = this.schemaChanged ? this.clock.monotonic() + RETRIED_MILLISECONDS : -Infinity;
-    const before = new Map(this.samples.map((sample) => [objectId(sample.object), sample]));
+    const until = this.schemaChanged ? systemClock.monotonic() + RETRIED_MILLISECONDS : -Infinity;
     const wanted = new Map(all.map((sample) => [objectId(sample.object), sample]));
     const refusals = this.refused.map(
       (crd) =>
@@ -151,16 +150,14 @@ export class DeployedProject {
         return false;
       }
     };
-    const after = this.samples.filter(stays);
-    for (const [id, sample] of before)
-      if (!stays(sample) && !wanted.has(id) && !(await tried(sample, () => this.remove(sample))))
-        after.push(sample);
+    for (const [id, sample] of this.samples)
+      if (!stays(sample) && !wanted.has(id) && (await tried(sample, () => this.remove(sample))))
+        this.samples.delete(id);
     for (const [id, sample] of wanted) {
-      if (stays(sample)) continue;
-      const isSame = isDeepStrictEqual(before.get(id)?.object, sample.object);
-      if (isSame || (await tried(sample, () => this.apply(sample, until, signal)))) after.push(sample);
+      if (stays(sample) || isDeepStrictEqual(this.samples.get(id)?.object, sample.object)) continue;
+      this.samples.delete(id);
+      if (await tried(sample, () => this.apply(sample, until, signal))) this.samples.set(id, sample);
     }
-    this.samples = after;
     return refusals;
   }
 
@@ -181,9 +178,9 @@ export class DeployedProject {
         await this.cluster.apply(type, object, APPLY);
         return;
       } catch (error) {
-        if (this.clock.monotonic() >= until) throw error;
+        if (systemClock.monotonic() >= until) throw error;
       }
-      await sleep(this.clock, RETRY_MILLISECONDS, signal);
+      await sleep(systemClock, RETRY_MILLISECONDS, signal);
     }
   }
 }
