@@ -9,8 +9,7 @@ import { THROTTLED } from '../client/retry.js';
 import { ProxyFailure, UndiciTransport } from '../client/transport.js';
 import type { SentRequest, Transport, TransportOptions } from '../client/transport.js';
 import type { ClusterOptions, SharedOptions } from './options.js';
-import { CliError } from './exit.js';
-import { printError } from './output.js';
+import { CliError, printError } from './output.js';
 import { packageVersion } from './package.js';
 
 /** The oldest supported Kubernetes, whose lists are consistent and cheap. */

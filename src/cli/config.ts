@@ -9,7 +9,7 @@ import { describeThrown, markedOrigin, originOf } from '../values/origin.js';
 import { groupKind } from '../contract/resource.js';
 import { suggest } from '../values/suggest.js';
 import { kindName } from '../install/names.js';
-import { CliError } from './exit.js';
+import { CliError } from './output.js';
 
 /** Loaded from the working directory when no other file is named. */
 export const CONFIG_FILE = 'reconstruct.config.mjs';

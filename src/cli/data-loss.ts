@@ -10,7 +10,7 @@ import { formatPath } from '../values/path.js';
 import { UNKNOWN_FIELD } from '../validate/problem.js';
 import type { Problem } from '../validate/problem.js';
 import { compileSchema } from '../validate/schema.js';
-import { CliError } from './exit.js';
+import { CliError } from './output.js';
 
 /** Maximum number of objects that a line names. */
 const MAX_EXAMPLES = 3;

@@ -1,26 +1,10 @@
 import { CommanderError } from 'commander';
 import type { Command } from 'commander';
 import { OperatorError } from '../contract/error.js';
-import { printError } from './output.js';
+import { CliError, printError } from './output.js';
 
 /** Exit code of a bug: `EX_SOFTWARE` of sysexits.h. */
 export const BUG = 70;
-
-/** Ends a command: its lines go to stderr. */
-export class CliError extends Error {
-  readonly lines: readonly string[];
-
-  /** @param exitCode 2: bad input or usage; 3: the cluster is unreachable or refused */
-  constructor(
-    lines: string | readonly string[],
-    readonly exitCode: 2 | 3 = 2,
-  ) {
-    const all = [lines].flat();
-    super(all.join('\n'));
-    this.name = 'CliError';
-    this.lines = all;
-  }
-}
 
 /** Runs a command with the arguments of this process, and sets the exit code. */
 export async function execute(command: Command): Promise<void> {

@@ -12,8 +12,7 @@ import type { ResourceList } from './synth/resource-list.js';
 import { fnOptions, kindFlagValues } from './options.js';
 import type { SharedOptions } from './options.js';
 import { loadKinds } from './config.js';
-import { CliError } from './exit.js';
-import { print, printError } from './output.js';
+import { CliError, print, printError } from './output.js';
 import { policyOf, policyParser } from './policy-file.js';
 
 /** `reconstruct fn`: renders the custom resources of a ResourceList, for kustomize, kpt and others. */

@@ -22,8 +22,7 @@ import { kindFlagValues } from './options.js';
 import type { SharedOptions } from './options.js';
 import { kindsOnRequest, loadKinds } from './config.js';
 import { refuseDataLoss } from './data-loss.js';
-import { CliError } from './exit.js';
-import { confirmed, print, printError, printWritten } from './output.js';
+import { CliError, confirmed, print, printError, printWritten } from './output.js';
 import { policyParser, readPolicy } from './policy-file.js';
 import { operatorImage } from './package.js';
 

@@ -20,7 +20,7 @@ import {
 } from '../install/installed.js';
 import type { InstalledOperator } from '../install/installed.js';
 import { DEFAULT_NAMESPACE, INSTALL_NAME, kindName } from '../install/names.js';
-import { CliError } from './exit.js';
+import { CliError } from './output.js';
 import type { List } from './reader.js';
 
 /** Plain data of a kind: another process may have loaded the kind. */

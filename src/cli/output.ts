@@ -21,6 +21,22 @@ export function printError(line: string): void {
   process.stderr.write(`${plain(line)}\n`);
 }
 
+/** Ends a command: its lines go to stderr. */
+export class CliError extends Error {
+  readonly lines: readonly string[];
+
+  /** @param exitCode 2: bad input or usage; 3: the cluster is unreachable or refused */
+  constructor(
+    lines: string | readonly string[],
+    readonly exitCode: 2 | 3 = 2,
+  ) {
+    const all = [lines].flat();
+    super(all.join('\n'));
+    this.name = 'CliError';
+    this.lines = all;
+  }
+}
+
 const warnings = new Set<string>();
 
 /** Prints each warning once. */

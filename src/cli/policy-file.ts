@@ -8,7 +8,7 @@ import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { SharedOptions } from './options.js';
 import { loadKinds } from './config.js';
-import { CliError } from './exit.js';
+import { CliError } from './output.js';
 
 type PolicyFlags = Pick<SharedOptions, 'policy' | 'config'>;
 

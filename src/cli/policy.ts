@@ -6,7 +6,7 @@ import { formatProblem } from '../validate/problem.js';
 import { showValue } from '../values/path.js';
 import type { Problem } from '../validate/problem.js';
 import { compileSchema } from '../validate/schema.js';
-import { CliError } from './exit.js';
+import { CliError } from './output.js';
 
 const EXAMPLE = 'write e.g. "appservice: { maxSize: 10 }"';
 

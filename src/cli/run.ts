@@ -22,7 +22,8 @@ import { clusterAccess, transportOptions } from './cluster.js';
 import { kindFlagValues } from './options.js';
 import type { SharedOptions } from './options.js';
 import { loadKinds } from './config.js';
-import { BUG, CliError, untilInterrupted } from './exit.js';
+import { BUG, untilInterrupted } from './exit.js';
+import { CliError } from './output.js';
 import { FollowedPolicy, policyParser, readPolicy } from './policy-file.js';
 import { packageVersion } from './package.js';
 

@@ -2,7 +2,7 @@ import { objectKey } from '../contract/object.js';
 import type { Kind } from '../contract/kind.js';
 import { suggest } from '../values/suggest.js';
 import { kindName } from '../install/names.js';
-import { CliError } from './exit.js';
+import { CliError } from './output.js';
 import type { List } from './reader.js';
 import type { Target } from './tree/model.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { asCliError, requireVersion } from '../../src/cli/cluster.js';
-import { CliError } from '../../src/cli/exit.js';
+import { CliError } from '../../src/cli/output.js';
 import { OperatorError } from '../../src/contract/error.js';
 import { ApiError, GRANT } from '../../src/client/api-error.js';
 import { ClusterClient, whileThrottled } from '../../src/client/cluster.js';

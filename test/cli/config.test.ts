@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, expect, test } from 'vitest';
-import { CliError } from '../../src/cli/exit.js';
+import { CliError } from '../../src/cli/output.js';
 import { loadKinds } from '../../src/cli/config.js';
 import { folderWith, widgetKind } from '../synth/fixtures.js';
 

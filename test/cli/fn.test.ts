@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { repoFolder } from '../../sandbox/paths.js';
 import { program } from '../../src/cli/commands.js';
-import { CliError } from '../../src/cli/exit.js';
+import { CliError } from '../../src/cli/output.js';
 import { OperatorError } from '../../src/contract/error.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import type { Result } from '../../src/cli/synth/resource-list.js';

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { repoFolder } from '../../sandbox/paths.js';
-import { CliError } from '../../src/cli/exit.js';
+import { CliError } from '../../src/cli/output.js';
 import { withKind } from '../../src/cli/init/project.js';
 import { ownDependency, readChildren, readNames } from '../../src/cli/init/options.js';
 import { folderWith } from '../synth/fixtures.js';

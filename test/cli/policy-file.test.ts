@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { CliError } from '../../src/cli/exit.js';
+import { CliError } from '../../src/cli/output.js';
 import { FollowedPolicy } from '../../src/cli/policy-file.js';
 import { parsePolicy } from '../../src/cli/policy.js';
 import { OperatorError } from '../../src/contract/error.js';

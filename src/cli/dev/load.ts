@@ -15,7 +15,7 @@ import { readCustomResources } from '../../validate/custom-resource.js';
 import { InputError } from '../../validate/problem.js';
 import type { SharedOptions } from '../options.js';
 import { CONFIG_FILE, loadKinds } from '../config.js';
-import { CliError } from '../exit.js';
+import { CliError } from '../output.js';
 import { childTypes } from '../tree/model.js';
 import type { Guard, LoadedKind, Sample } from './stand.js';
 import type { Tone } from './view.js';

@@ -10,7 +10,7 @@ import { sleep, systemClock } from '../../client/clock.js';
 import { namespaceType } from '../../install/objects.js';
 import type { ClusterApi } from '../../client/cluster.js';
 import type { PolicyRule } from '../../install/rules.js';
-import { CliError } from '../exit.js';
+import { CliError } from '../output.js';
 
 /** A kind as far as it is data, so that it can be sent to another process. */
 export type LoadedKind = Pick<OwnedKind, 'name' | 'type' | 'crd' | 'children'>;

@@ -3,7 +3,7 @@ import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isGroup, isKind, isKubernetesGroup, isLabel } from '../../author/definition.js';
 import { suggest } from '../../values/suggest.js';
-import { CliError } from '../exit.js';
+import { CliError } from '../output.js';
 
 /** @throws CliError with exit code 2 where a value can't be used */
 export function refuseUnless(isUsable: boolean, option: string, why: string): void {

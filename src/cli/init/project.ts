@@ -3,8 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { messageOf } from '../../contract/error.js';
 import { groupKind } from '../../contract/resource.js';
 import { CONFIG_FILE, loadKinds } from '../config.js';
-import { CliError } from '../exit.js';
-import { print } from '../output.js';
+import { CliError, print } from '../output.js';
 import {
   DEFAULT_CHILDREN,
   DEFAULT_GROUP,
