@@ -4,7 +4,7 @@ import { controlOf } from '../values/control.js';
 import type { Control } from '../values/control.js';
 import type { Controller, Lookup, Reader, Watch } from '../contract/controller.js';
 import { NOTHING } from '../contract/plan.js';
-import type { Conclusion, EventProps, GeneratedValues, Plan, Step } from '../contract/plan.js';
+import type { Conclusion, GeneratedValues, Plan, Step } from '../contract/plan.js';
 import { Renderer } from '../render/renderer.js';
 import { OperatorError } from '../contract/error.js';
 import { secretType } from '../values/generated.js';
@@ -262,12 +262,10 @@ export class OwnedChildren implements Controller {
     const isUnfinished = this.isUnfinished(pass, desired, done);
     const next = isUnfinished && { next: 'now' as const };
     const regarding = { ...refOf(cr), uid: owner.uid };
-    const eventsOf = (...events: readonly (EventProps | undefined)[]) =>
-      events.flatMap((event) => (event ? { regarding, event } : []));
     const made = generate && !control.isPaused ? generated?.eventOf(cr, secret, changes) : undefined;
     // The next plan follows at once, and says more.
     if (generate && !control.isPaused && !done.has('failed'))
-      return { status: [], events: eventsOf(made), ...next };
+      return { status: [], events: made ? [{ regarding, event: made }] : [], ...next };
     const isUnchanged = done.size === Number(done.has('unchanged'));
     // Where nothing can be rendered, what was applied before is all there is to say.
     const children =
@@ -283,13 +281,14 @@ export class OwnedChildren implements Controller {
     const drifted = done.has('drifted') ? driftedCondition(changes) : undefined;
     const parts = { children, report, failure, drifted };
     const { readiness, status, requeueAt } = this.statusOf(pass, desired, parts);
+    const events = [
+      failure ? failureEvent(cr, failure) : stalledEvent(cr, readiness),
+      drifted || done.has('corrected') ? driftEvent(cr, changes) : undefined,
+      made,
+    ];
     return {
       status: [{ target: cr, fieldManager: statusFieldManager(this.kind), status }],
-      events: eventsOf(
-        failure ? failureEvent(cr, failure) : stalledEvent(cr, readiness),
-        drifted || done.has('corrected') ? driftEvent(cr, changes) : undefined,
-        made,
-      ),
+      events: events.flatMap((event) => (event ? { regarding, event } : [])),
       ...(requeueAt && { next: requeueAt }),
       ...next,
       ...(error && { error }),

@@ -29,11 +29,12 @@ export function given<T extends object, Key extends keyof T>(
   from: T,
   ...keys: readonly Key[]
 ): Said<Pick<T, Key>> {
-  const said = keys.filter((key) => {
-    const value: unknown = from[key];
-    return value !== undefined && !(Array.isArray(value) && value.length === 0);
-  });
-  return Object.fromEntries(said.map((key) => [key, from[key]])) as Said<Pick<T, Key>>;
+  const said: Partial<T> = {};
+  for (const key of keys) {
+    const value = from[key];
+    if (value !== undefined && !(Array.isArray(value) && value.length === 0)) said[key] = value;
+  }
+  return said as Said<Pick<T, Key>>;
 }
 
 export function condition(

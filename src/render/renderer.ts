@@ -1,5 +1,7 @@
+import { url as inspectorUrl } from 'node:inspector';
 import { OperatorError } from '../contract/error.js';
 import type {
+  KindConstruct,
   KindContext,
   ReferencedByName,
   Render,
@@ -17,7 +19,13 @@ import { Course, renderObserving } from './settling.js';
 import type { SteadyRendering } from './settling.js';
 import { changesByItself, readOf, unsteadiness, withShiftedDateAndRandom } from './steadiness.js';
 import { ownerOf, synthesize } from './synthesize.js';
-import { hasLimit, MAX_MILLISECONDS, StoppedRender, Stops, withinLimit } from './time-limit.js';
+import { inTime, MAX_MILLISECONDS, StoppedRender, Stops } from './time-limit.js';
+
+/**
+ * Constructs that are rendered without a limit of time: those of this project. The limit costs a quarter of a millisecond each
+ * time.
+ */
+export const RENDERED_WITHOUT_LIMIT = new WeakSet<KindConstruct<never>>();
 
 /** Number of custom resources that are rendered twice before anything is created: an author sees at once what isn't deterministic. */
 const CHECKED_BEFORE_CREATION = 100;
@@ -194,8 +202,8 @@ export class Renderer {
     const hashes = rendered.map(contentHash);
     const isKnown = isSame(memory.accepted?.basis, basis);
     if (isKnown && memory.accepted?.hashes === hashes.join()) return;
-    const applied = new Set(children.map((child) => recordOf(child)?.hash));
-    const isApplied = hashes.length === children.length && hashes.every((hash) => applied.has(hash));
+    const applied = children.map((child) => recordOf(child)?.hash);
+    const isApplied = hashes.toSorted().join() === applied.sort().join();
     const isNew = children.length === 0 && this.memories.size > CHECKED_BEFORE_CREATION;
     const again = (): Rendered => this.timed(cr, inputs, basis);
     const isTrusted = !isKnown && (isApplied || isNew);
@@ -219,6 +227,23 @@ function digestOf(references: ReferencedByName): string {
     [found].flat().map((object) => object && contentHash(object)),
   ]);
   return JSON.stringify(all);
+}
+
+/** Reports whether the construct of a kind is rendered within a limit of time. */
+function hasLimit({ construct }: RenderedKind): boolean {
+  // A breakpoint stops it for as long as the author looks.
+  return !RENDERED_WITHOUT_LIMIT.has(construct) && inspectorUrl() === undefined;
+}
+
+/** Renders within a limit of time, where there is one. @throws StoppedRender */
+function withinLimit<T>(
+  kind: RenderedKind,
+  cr: CustomResource,
+  body: () => T,
+  milliseconds = MAX_MILLISECONDS,
+): T {
+  if (!hasLimit(kind)) return body();
+  return inTime(milliseconds, body, () => new StoppedRender(ownerOf(kind, cr), kind.construct, milliseconds));
 }
 
 /** Constructs that have made the same objects twice. */

@@ -30,17 +30,19 @@ export function unsteadiness(
   again: () => readonly AnyObject[],
   read: readonly unknown[] = [],
 ): OperatorError | undefined {
-  let others: Map<string, AnyObject>;
+  let second: readonly AnyObject[];
   try {
-    others = new Map(again().map((object) => [objectId(object), object]));
+    second = again();
   } catch (error) {
     return notDeterministic(`${owner} can be rendered once, and the next time can't: ${messageOf(error)}`);
   }
+  if (isDeepStrictEqual(rendered, second)) return undefined;
+  const others = new Map(second.map((object) => [objectId(object), object]));
   for (const object of rendered) {
     const name = describeRef(refOf(object));
     const other = others.get(objectId(object));
     if (!other) return notDeterministic(`${owner} renders ${name}, and the next time doesn't`);
-    const [difference] = isDeepStrictEqual(object, other) ? [] : differences(object, other);
+    const [difference] = differences(object, other);
     if (difference) return differing(owner, object, difference, readsSecrets(read));
     others.delete(objectId(object));
   }

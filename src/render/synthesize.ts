@@ -264,7 +264,7 @@ function checkChildren(kind: RenderedKind, cr: CustomResource, objects: readonly
         `${what}, which is in another namespace; children live in the namespace of their custom resource, leave it out`,
       );
     // Preconditions: the creation with a UID, and each change with an old version, would be a conflict for ever.
-    const set = (['uid', 'resourceVersion'] as const).find((field) => child.metadata[field]);
+    const set = child.metadata.uid ? 'uid' : child.metadata.resourceVersion && 'resourceVersion';
     if (set)
       throw refusal('RenderFailed', `${what} with metadata.${set}, which the API server sets; leave it out`);
     const other = controllerOf(child);

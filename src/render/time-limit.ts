@@ -1,15 +1,6 @@
-import { url as inspectorUrl } from 'node:inspector';
 import { Script } from 'node:vm';
 import { OperatorError } from '../contract/error.js';
-import type { KindConstruct, RenderedKind } from '../contract/kind.js';
-import type { CustomResource } from '../contract/object.js';
-import { ownerOf } from './synthesize.js';
-
-/**
- * Constructs that are rendered without a limit of time: those of this project. The limit costs a quarter of a millisecond each
- * time.
- */
-export const RENDERED_WITHOUT_LIMIT = new WeakSet<KindConstruct<never>>();
+import type { KindConstruct } from '../contract/kind.js';
 
 /** Maximum time of one rendering. */
 export const MAX_MILLISECONDS = 5_000;
@@ -24,23 +15,6 @@ export class StoppedRender extends OperatorError {
     const message = `${owner} can't be rendered: ${why}; look for an endless loop, or a child process that hangs`;
     super({ reason: 'RenderFailed', message, isBug: true });
   }
-}
-
-/** Reports whether the construct of a kind is rendered within a limit of time. */
-export function hasLimit({ construct }: RenderedKind): boolean {
-  // A breakpoint stops it for as long as the author looks.
-  return !RENDERED_WITHOUT_LIMIT.has(construct) && inspectorUrl() === undefined;
-}
-
-/** Renders within a limit of time, where there is one. @throws StoppedRender */
-export function withinLimit<T>(
-  kind: RenderedKind,
-  cr: CustomResource,
-  body: () => T,
-  milliseconds = MAX_MILLISECONDS,
-): T {
-  if (!hasLimit(kind)) return body();
-  return inTime(milliseconds, body, () => new StoppedRender(ownerOf(kind, cr), kind.construct, milliseconds));
 }
 
 const BODY = Symbol.for('reconstruct.body');

@@ -67,12 +67,14 @@ const EXACT = [APPLIED_HASH_ANNOTATION, ADOPT_BY_ANNOTATION, GENERATED_ANNOTATIO
 function ownAnnotations(all: Readonly<Record<string, string>>): [string, string][] {
   let left = MAX_ANNOTATIONS;
   const shared = Object.keys(all).filter((name) => isHashAnnotation(name) && !EXACT.includes(name));
-  return [...EXACT, ...shared].flatMap((name) => {
+  const kept: [string, string][] = [];
+  for (const name of [...EXACT, ...shared]) {
     const value = all[name];
-    if (value === undefined || name.length + value.length > left) return [];
+    if (value === undefined || name.length + value.length > left) continue;
     left -= name.length + value.length;
-    return [[name, value]];
-  });
+    kept.push([name, value]);
+  }
+  return kept;
 }
 
 /** Maximum number of owners that are kept of an object, the controller among them. */

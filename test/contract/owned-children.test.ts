@@ -6,7 +6,7 @@ import type { Reader } from '../../src/contract/controller.js';
 import type { EventProps, OwnStep, Plan } from '../../src/contract/plan.js';
 import { OperatorError } from '../../src/contract/error.js';
 import type { Policy, Render } from '../../src/contract/kind.js';
-import { RENDERED_WITHOUT_LIMIT } from '../../src/render/time-limit.js';
+import { RENDERED_WITHOUT_LIMIT } from '../../src/render/renderer.js';
 import { APPLIED_HASH_ANNOTATION, LAST_APPLIED_ANNOTATION } from '../../src/contract/names.js';
 import { contentHash } from '../../src/values/json.js';
 import type { AnyObject, CustomResource } from '../../src/contract/object.js';

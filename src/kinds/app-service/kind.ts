@@ -3,7 +3,7 @@ import { storedVersion } from '../../contract/crd.js';
 import type { CustomResourceDefinition } from '../../contract/crd.js';
 import { defineKind } from '../../author/define-kind.js';
 import { misdefined, shownOption, isGroup, isKubernetesGroup } from '../../author/definition.js';
-import { RENDERED_WITHOUT_LIMIT } from '../../render/time-limit.js';
+import { RENDERED_WITHOUT_LIMIT } from '../../render/renderer.js';
 import { handOverReplicas } from '../../author/hand-over.js';
 import type { OwnedKind } from '../../contract/kind.js';
 import { lazily } from '../common.js';

@@ -199,8 +199,8 @@ function mountedObject(file: FileMount, account: string): string[] {
 }
 
 function selectorText(cr: Resource): string {
-  const labels = Object.entries(selectorLabels(cr, cr.metadata.name));
-  return labels.map(([label, value]) => `${label}=${value}`).join(',');
+  const [label] = Object.entries(selectorLabels(cr, cr.metadata.name));
+  return label?.join('=') ?? '';
 }
 
 /**
