@@ -17,7 +17,7 @@ export const CONFIG_FILE = 'reconstruct.config.mjs';
 /** Kinds of the project that are loaded only where `--kinds` names them, by name and group. */
 export const kindsOnRequest: Readonly<Record<string, () => Promise<Kind>>> = {
   'appservice.app.example.com': async () =>
-    (await import('../kinds/app-service/example-group.js')).appServiceOfExample,
+    (await import('../kinds/app-service/kind.js')).appServiceOfExample,
 };
 
 export interface Config {

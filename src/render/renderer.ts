@@ -9,12 +9,11 @@ import type {
   RenderedKind,
   RenderInputs,
 } from '../contract/kind.js';
-import { recordOf } from '../values/applied-record.js';
 import { keyOf, objectId } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { controlOf } from '../values/control.js';
 import { contentHash } from '../values/json.js';
-import { observedOf, requireReadable } from '../values/projections.js';
+import { observedOf, recordOf, requireReadable } from '../values/projections.js';
 import { Course, renderObserving } from './settling.js';
 import type { SteadyRendering } from './settling.js';
 import { changesByItself, readOf, unsteadiness, withShiftedDateAndRandom } from './steadiness.js';

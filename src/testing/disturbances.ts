@@ -2,7 +2,7 @@ import { isGenerated, rotationOf } from '../values/generated.js';
 import { OperatorError } from '../contract/error.js';
 import type { RenderedKind } from '../contract/kind.js';
 import { GENERATED_ANNOTATION, ROTATE_ANNOTATION } from '../contract/names.js';
-import { recordOf } from '../values/applied-record.js';
+import { recordOf } from '../values/projections.js';
 import { objectId } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { meansKind, targetsOf } from '../../src/cli/targets.js';
-import { appServiceOfExample } from '../../src/kinds/app-service/example-group.js';
+import { appServiceOfExample } from '../../src/kinds/app-service/kind.js';
 import { builtInKinds } from '../../src/kinds/index.js';
 
 const found = (words: string, kinds = builtInKinds, selector?: string) =>

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { controllerOf } from '../../src/contract/object.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { appServiceOfExample } from '../../src/kinds/app-service/example-group.js';
+import { appServiceOfExample } from '../../src/kinds/app-service/kind.js';
 import { appService, appServiceIn } from '../../src/kinds/app-service/kind.js';
 import { collection, configMaps, eventually } from '../support/cluster.js';
 import { packed, startController } from '../support/operator.js';

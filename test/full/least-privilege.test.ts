@@ -5,8 +5,7 @@ import type { AnyObject } from '../../src/contract/object.js';
 import { installManifests } from '../../src/install/manifests.js';
 import type { InstallProps } from '../../src/install/props.js';
 import type { PolicyRule } from '../../src/install/rules.js';
-import { appServiceOfExample } from '../../src/kinds/app-service/example-group.js';
-import { appService } from '../../src/kinds/app-service/kind.js';
+import { appService, appServiceOfExample } from '../../src/kinds/app-service/kind.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
 

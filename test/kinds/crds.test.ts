@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { kindsOnRequest } from '../../src/cli/config.js';
 import { servedType, storedVersion, type StructuralSchema } from '../../src/contract/crd.js';
-import { appServiceOfExample } from '../../src/kinds/app-service/example-group.js';
+import { appServiceOfExample } from '../../src/kinds/app-service/kind.js';
 import { appService, appServiceIn } from '../../src/kinds/app-service/kind.js';
 import { builtInKinds } from '../../src/kinds/index.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';

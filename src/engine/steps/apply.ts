@@ -1,6 +1,6 @@
 import type { Change } from '../../contract/change.js';
 import { APPLIED_HASH_ANNOTATION, SHARED_HASH_PREFIX } from '../../contract/names.js';
-import { recordOf, recordText } from '../../values/applied-record.js';
+import { recordOf, recordText } from '../../values/projections.js';
 import { contentHash } from '../../values/json.js';
 import { describeRef, keyOf, objectId, refOf } from '../../contract/object.js';
 import type { AnyObject, OwnerReference } from '../../contract/object.js';

@@ -1,6 +1,6 @@
 import { OperatorError } from '../../contract/error.js';
 import { ADOPT_BY_ANNOTATION } from '../../contract/names.js';
-import { recordOf } from '../../values/applied-record.js';
+import { recordOf } from '../../values/projections.js';
 import { controllerOf, describeRef, groupOf, refOf } from '../../contract/object.js';
 import type { AnyObject, OwnerReference } from '../../contract/object.js';
 

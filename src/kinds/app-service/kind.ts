@@ -20,6 +20,14 @@ export const appService = lazily(() =>
   defineAppService(new URL('../../../crds/appservices.kosmos.io.yaml', import.meta.url)),
 );
 
+/**
+ * AppService of `app.example.com/v1`, the group of the Operator SDK's tutorial, with `v1alpha1` served beside it. Only
+ * on request: two groups that offer one kind would make most commands ambiguous.
+ */
+export const appServiceOfExample = lazily(() =>
+  defineAppService(new URL('../../../crds/optional/appservices.app.example.com.yaml', import.meta.url)),
+);
+
 RENDERED_WITHOUT_LIMIT.add(AppService);
 
 /** Names for `--kinds` of the AppServices that come with the command, by group. */
@@ -50,7 +58,7 @@ export function appServiceIn(group: string): OwnedKind {
 }
 
 /** Defines the kind under the group of a CRD: the same fields, children and status, whatever the group is. */
-export function defineAppService(from: URL | CustomResourceDefinition): OwnedKind {
+function defineAppService(from: URL | CustomResourceDefinition): OwnedKind {
   const crd = loadCrd(from);
   const { properties = {} } = storedVersion(crd).schema.openAPIV3Schema.properties?.spec ?? {};
   return defineKind<AppServiceSpec, AppServiceStatus>({
