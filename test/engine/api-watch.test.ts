@@ -55,7 +55,7 @@ async function read(chunks: readonly Uint8Array[], events: ObjectEvent[] = []): 
     ...{ scope: { type: CONFIG_MAP }, clock: new VirtualClock(), query: {} },
     signal: new AbortController().signal,
     opened: () => undefined,
-    heard: () => undefined,
+    pulse: { heardAt: 0 },
     handle: (event) => events.push(event),
   });
   return events;

@@ -3,7 +3,7 @@ import type { Found, Query } from '../../src/contract/controller.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { Api } from '../../src/client/api.js';
 import { Lookups } from '../../src/engine/watch/lookups.js';
-import { Reflector, WatchMetrics } from '../../src/engine/watch/reflector.js';
+import { Reflector } from '../../src/engine/watch/reflector.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { CONFIG_MAP, configMap, recordingLogger } from './support/builders.js';
 import { ScriptedTransport } from './support/scripted-transport.js';
@@ -13,8 +13,10 @@ const lookup = { type: CONFIG_MAP, keep: (object: AnyObject) => object };
 
 function newLookups() {
   const [transport, clock, woken] = [new ScriptedTransport(), new VirtualClock(), [] as string[]];
-  const metrics = new WatchMetrics(new Metrics(), clock).unfollowed('configmaps');
-  const common = { api: new Api(transport), clock, random: () => 0, log: recordingLogger([]), metrics };
+  const common = {
+    ...{ api: new Api(transport), clock, random: () => 0, log: recordingLogger([]) },
+    ...{ metrics: new Metrics(), label: 'configmaps' },
+  };
   const lookups = new Lookups({
     ...{ clock, wake: (key) => woken.push(key) },
     reflector: (scope, store) => new Reflector({ ...common, scope, store, optional: true }),

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { objectKey } from '../../src/contract/object.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { Api } from '../../src/client/api.js';
-import { Reflector, WatchMetrics } from '../../src/engine/watch/reflector.js';
+import { Reflector } from '../../src/engine/watch/reflector.js';
 import { compareResourceVersions, Store } from '../../src/engine/watch/cache.js';
 import { silentLogger } from '../../src/telemetry/logger.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
@@ -102,7 +102,8 @@ async function play(steps: readonly Step[]): Promise<void> {
   const reflector = new Reflector({
     ...{ api: new Api(server), scope: { type: CONFIG_MAP }, store, clock },
     ...{ random: () => 0, log: silentLogger },
-    metrics: new WatchMetrics(new Metrics(), clock).named('configmaps'),
+    metrics: new Metrics(),
+    label: 'configmaps',
   });
   const stop = new AbortController();
   const running = reflector.run(stop.signal);

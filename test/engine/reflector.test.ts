@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Api } from '../../src/client/api.js';
 import type { Scope } from '../../src/client/api.js';
-import { Reflector, WatchMetrics } from '../../src/engine/watch/reflector.js';
+import { measureReflectors, Reflector } from '../../src/engine/watch/reflector.js';
 import type { ReflectorProps } from '../../src/engine/watch/reflector.js';
 import { WATCH } from '../../src/client/retry.js';
 import { Store } from '../../src/engine/watch/cache.js';
@@ -50,7 +50,8 @@ async function started(
     clock,
     random: () => 0,
     log: recordingLogger(lines),
-    metrics: new WatchMetrics(metrics, clock).named('configmaps'),
+    metrics,
+    label: 'configmaps',
     ...props,
   });
   const controller = new AbortController();
@@ -302,6 +303,7 @@ describe('Reflector, measured', () => {
     transport.lastStream.end();
     await clock.advance(800);
     await clock.advance(4_200);
+    measureReflectors(metrics, clock, [reflector]);
     const text = await metrics.scrape();
     expect(text).toContain('reflector_lists_total{name="configmaps"} 1\n');
     expect(text).toContain('reflector_list_duration_seconds_count{name="configmaps"} 1\n');
@@ -315,12 +317,12 @@ describe('Reflector, measured', () => {
   it('shows the longest silence of those that share a name, whatever can not be watched', async () => {
     const clock = new VirtualClock();
     const metrics = new Metrics();
-    const shared = new WatchMetrics(metrics, clock);
-    for (const silence of [undefined, 200_000])
-      shared.named('configmaps in other namespaces').follow({
-        watches: silence !== undefined,
-        silentForMilliseconds: () => silence ?? 300_000,
-      } as unknown as Reflector);
+    const label = 'configmaps in other namespaces';
+    const shared = [undefined, 200_000].map((silence) => ({
+      ...{ label, watches: silence !== undefined, lastResourceVersion: undefined },
+      silentForMilliseconds: () => silence ?? 300_000,
+    }));
+    measureReflectors(metrics, clock, shared);
     const text = await metrics.scrape();
     expect(text).toContain('reconstruct_watch_silence_seconds{name="configmaps in other namespaces"} 200\n');
   });

@@ -16,7 +16,7 @@ import { Gate } from '../../client/gate.js';
 import { SharedApi } from '../watch/installed.js';
 import { Elector } from './leader.js';
 import type { ElectorProps } from './leader.js';
-import { Reflector, watchLabel, WatchMetrics, watchName } from '../watch/reflector.js';
+import { measureReflectors, Reflector, watchLabel, watchName } from '../watch/reflector.js';
 import type { ReflectorProps } from '../watch/reflector.js';
 import type { Observer } from '../preview/observe.js';
 import { DRAIN, WATCH } from '../../client/retry.js';
@@ -70,7 +70,7 @@ interface WatchPart {
   readonly watched: WatchedStore;
   readonly reflector: Reflector;
   /** Reflectors of which one has to be answered before it opens; none for what opens at once. */
-  after: readonly Reflector[];
+  readonly after: Reflector[];
 }
 
 /** Controller at work, and the reflectors that it waits for. */
@@ -108,7 +108,6 @@ export class Manager {
     const recorder = (this.recorder = new EventRecorder({ ...common, ...reporter }));
     const memory = new Memory(clock);
     const { drift = 'correct' } = props;
-    const watchMetrics = new WatchMetrics(metrics, clock);
     const following: Common = { ...common, api: new SharedApi(this.gate, time, clock) };
     const onWentBack = (listedBefore: number): void => {
       leadership.wentBack(listedBefore, clock.monotonic());
@@ -124,23 +123,25 @@ export class Manager {
         reflector: (scope, store) =>
           new Reflector({
             ...{ ...following, onWentBack, scope, store, optional: true },
-            metrics: watchMetrics.unfollowed(`${watchLabel({ type: scope.type }, [])} looked up`),
+            label: `${watchName({ type: scope.type })} looked up`,
           }),
       });
     });
     this.gate.onChange((isUnreachable) => {
       for (const runner of runners) runner.wakes.serverUnreachable(isUnreachable);
     });
-    this.watches = watchesOf(following, stores, namespaces, runners, watchMetrics, onWentBack);
-    this.running = controllers.map((controller, index) => {
-      const read = controller.watches.map((watch) => stores.open(watch));
+    this.watches = watchesOf(following, stores, namespaces, runners, onWentBack);
+    const storesOf = controllers.map(({ watches }) => watches.map((watch) => stores.open(watch)));
+    const firsts = new Set(storesOf.map(([first]) => first));
+    this.running = runners.map((runner, index) => {
+      const read = storesOf[index] ?? [];
       const parts = this.watches.filter(({ watched }) => read.includes(watched.store));
-      return {
-        ...{ controller, runner: runners[index] as Runner },
-        reflectors: parts.map(({ reflector }) => reflector),
-      };
+      const first = parts.filter(({ watched }) => watched.store === read[0]);
+      for (const { watched, after } of parts)
+        if (!firsts.has(watched.store)) after.push(...first.map(({ reflector }) => reflector));
+      const reflectors = parts.map(({ reflector }) => reflector);
+      return { controller: controllers[index] as Controller, runner, reflectors };
     });
-    this.orderWatches(stores);
     const leadership = new Leadership(this.running);
     if (election)
       this.elector = new Elector({
@@ -156,6 +157,11 @@ export class Manager {
       });
     else leadership.gained(-Infinity);
     measureStores({ stores, controllers, metrics });
+    measureReflectors(
+      metrics,
+      clock,
+      this.watches.map(({ reflector }) => reflector),
+    );
   }
 
   /**
@@ -260,28 +266,13 @@ export class Manager {
       ({ after }) => after.length === 0 || after.some(({ answered }) => answered.isReached),
     );
   }
-
-  private orderWatches(stores: Stores): void {
-    const { controllers } = this.props;
-    const storesOf = controllers.map(({ watches }) => watches.map((watch) => stores.open(watch)));
-    const firsts = new Set(storesOf.map(([first]) => first));
-    for (const part of this.watches) {
-      const { store } = part.watched;
-      if (firsts.has(store)) continue;
-      const before = storesOf.filter((read) => read.includes(store)).map(([first]) => first);
-      part.after = this.watches
-        .filter(({ watched }) => before.includes(watched.store))
-        .map(({ reflector }) => reflector);
-    }
-  }
 }
 
 function watchesOf(
-  { metrics: _, ...common }: Common,
+  common: Common,
   stores: Stores,
   namespaces: readonly string[],
   runners: readonly Runner[],
-  watchMetrics: WatchMetrics,
   onWentBack: NonNullable<ReflectorProps['onWentBack']>,
 ): WatchPart[] {
   return stores.all().flatMap((watched, index) =>
@@ -290,7 +281,7 @@ function watchesOf(
       reflector: new Reflector({
         ...{ ...common, onWentBack, scope, store: watched.store, optional: watched.optional },
         mayBeDoubtful: watched.optional && !watched.watch.readOnly,
-        metrics: watchMetrics.named(watchLabel(scope, namespaces)),
+        label: watchLabel(scope, namespaces),
         onDoubt: (isDoubtful) => {
           const reason = `doubt ${String(index)} ${scope.namespace ?? ''}`;
           for (const runner of runners) runner.wakes.setUncertain(scope.type, reason, isDoubtful);

@@ -78,21 +78,28 @@ export interface StoreProps {
 /** The kind isn't installed, so there are no objects; or it may be installed, and what is known stays. */
 export type Unserved = 'missing' | 'doubtful';
 
+/** State of a watch that fills a store. */
+interface Following {
+  /** The newest version that it has delivered: every older change has been seen. */
+  delivered: string;
+  /** Whether it delivers changes right now. */
+  isLive: boolean;
+  /** State of the kind where the API server doesn't serve it. */
+  unserved: Unserved | undefined;
+}
+
 /** Objects of one type, by what watches and answers to writes have shown. They are shared and must not be changed; see docs/engine.md. */
 export class Store {
   private readonly entries = new Map<string, Entry>();
   private readonly listeners: Listener[] = [];
   private readonly indexes: ObjectIndex[] = [];
   private readonly controllers = this.indexedBy((object) => controllerOf(object)?.uid ?? []);
-  /** Per watch, the newest version that it has delivered: every older change has been seen. */
-  private readonly delivered = new Map<string, string>();
+  /** Watches that fill the store, by namespace, or the only one. */
+  private readonly watches = new Map<string, Following>();
   /** Keys that our own requests have found gone, and whose end no watch has delivered yet. */
   private readonly awaitedDeletions = new Set<string>();
-  private readonly live = new Set<string>();
   /** Writers by key. */
   private readonly writers = new Map<string, Set<Writer>>();
-  /** Watches whose kind the API server doesn't serve, each with what that means. */
-  private readonly unserved = new Map<string, Unserved>();
 
   constructor(private readonly props: StoreProps) {}
 
@@ -132,23 +139,21 @@ export class Store {
 
   /** Reports whether a watch delivers changes of the namespace, or of the cluster, right now. */
   followed(namespace: string | undefined): boolean {
-    return this.live.has(this.watchOf(namespace));
+    return this.watchOf(namespace).isLive;
   }
 
   /** A watch has begun to deliver changes, or has ended. */
   setFollowed(namespace: string | undefined, followed: boolean): void {
-    if (followed) this.live.add(this.watchOf(namespace));
-    else this.live.delete(this.watchOf(namespace));
+    this.watchOf(namespace).isLive = followed;
   }
 
   /** State of a kind that the API server doesn't serve; undefined while it serves it. */
   unservedIn(namespace: string | undefined): Unserved | undefined {
-    return this.unserved.get(this.watchOf(namespace));
+    return this.watchOf(namespace).unserved;
   }
 
   setUnserved(namespace: string | undefined, unserved: Unserved | undefined): void {
-    if (unserved) this.unserved.set(this.watchOf(namespace), unserved);
-    else this.unserved.delete(this.watchOf(namespace));
+    this.watchOf(namespace).unserved = unserved;
   }
 
   onChange(listener: Listener): void {
@@ -230,7 +235,7 @@ export class Store {
 
   /** Reports whether the watch has delivered something newer than this version. */
   hasPassed(resourceVersion: string, namespace: string | undefined): boolean {
-    return compareResourceVersions(resourceVersion, this.deliveredVersion(namespace)) < 0;
+    return compareResourceVersions(resourceVersion, this.watchOf(namespace).delivered) < 0;
   }
 
   /**
@@ -241,7 +246,7 @@ export class Store {
   replace(all: readonly (Entry | undefined)[], resourceVersion: string, namespace?: string): boolean {
     const listed = new Map(all.flatMap((entry) => (entry ? [[keyOf(entry.object), entry] as const] : [])));
     let wentBack = this.hasPassed(resourceVersion, namespace);
-    if (wentBack) this.delivered.delete(this.watchOf(namespace));
+    if (wentBack) this.watchOf(namespace).delivered = '0';
     for (const [key, { object }] of this.entries) {
       if (namespace !== undefined && object.metadata.namespace !== namespace) continue;
       if (!wentBack && compareResourceVersions(versionOf(object), resourceVersion) > 0) listed.delete(key);
@@ -264,9 +269,9 @@ export class Store {
 
   /** A bookmark: everything up to this version has been delivered, of the namespace or of the cluster. */
   advance(resourceVersion: string | undefined, namespace: string | undefined): void {
-    if (resourceVersion && compareResourceVersions(resourceVersion, this.deliveredVersion(namespace)) > 0) {
-      this.delivered.set(this.watchOf(namespace), resourceVersion);
-    }
+    const watch = this.watchOf(namespace);
+    if (resourceVersion && compareResourceVersions(resourceVersion, watch.delivered) > 0)
+      watch.delivered = resourceVersion;
   }
 
   /** Sends a write of one object, and stores its answer. Changes meanwhile name the writer; see `ChangeSource.writers`. */
@@ -304,7 +309,7 @@ export class Store {
   /** Reads one object as it is in etcd: an older version than the known one counts, unless more was learned meanwhile. */
   async read(key: string, get: () => Promise<AnyObject>): Promise<AnyObject> {
     const { namespace } = splitKey(key);
-    const [before, seen] = [this.entries.get(key), this.deliveredVersion(namespace)];
+    const [before, seen] = [this.entries.get(key), this.watchOf(namespace).delivered];
     const object = await get();
     const version = versionOf(object);
     const wasPassed = compareResourceVersions(version, seen) < 0;
@@ -337,12 +342,11 @@ export class Store {
     this.remove(key, {});
   }
 
-  private deliveredVersion(namespace: string | undefined): string {
-    return this.delivered.get(this.watchOf(namespace)) ?? '0';
-  }
-
-  private watchOf(namespace: string | undefined): string {
-    return this.props.perNamespace ? (namespace ?? '') : '';
+  private watchOf(namespace = ''): Following {
+    const id = this.props.perNamespace ? namespace : '';
+    let watch = this.watches.get(id);
+    if (!watch) this.watches.set(id, (watch = { delivered: '0', isLive: false, unserved: undefined }));
+    return watch;
   }
 
   /** An object that no watch has delivered. */

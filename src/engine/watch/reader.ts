@@ -265,7 +265,7 @@ function covers({ name, namespaces }: Watch, namespace: string, itsName: string)
  * @throws TypeError for anything else
  */
 export function textsOf(name: string, returned: unknown): readonly string[] {
-  const isList = Array.isArray(returned) && returned.every((one) => typeof one === 'string');
-  if (!isList) throw new TypeError(`${name} has to return a list of texts`);
-  return returned;
+  const texts: readonly unknown[] = Array.isArray(returned) ? returned : [undefined];
+  for (const text of texts) if (typeof text !== 'string') throw new TypeError(`${name} has to return a list of texts`);
+  return texts as readonly string[];
 }

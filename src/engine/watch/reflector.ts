@@ -10,10 +10,12 @@ import { MissingKind, SchemaChanges } from './installed.js';
 import type { FollowedKind } from './installed.js';
 import { backoffDelay, RETRY, WATCH } from '../../client/retry.js';
 import { listPages, runWatch, STREAMED_LIST, StreamedList, WatchFailure } from './watch.js';
-import type { CompleteList, ObjectEvent, Project } from './watch.js';
+import type { CompleteList, ObjectEvent, Project, Pulse } from './watch.js';
 
 export interface ReflectorProps extends FollowedKind {
-  readonly metrics: ReflectorMetrics;
+  readonly metrics: Metrics;
+  /** Names it in metrics; reflectors may share a name. */
+  readonly label: string;
   /** Whether plans that name no object of the kind go on while it is doubtful what there is of it. @default false */
   readonly mayBeDoubtful?: boolean;
   /** Called with each complete list, once the store holds it. @default - not called */
@@ -35,7 +37,7 @@ type State =
   /** Asks for all objects, page by page. */
   | { readonly is: 'listing' }
   /** Asks for all objects as the first events of a watch. */
-  | { readonly is: 'streaming' }
+  | { readonly is: 'streaming'; readonly list: StreamedList }
   /** Has a complete list, or the version that an earlier watch has reached, and opens a watch. */
   | { readonly is: 'opening' }
   /** Watches, and may not have got what was missed before. */
@@ -66,7 +68,7 @@ export class Reflector {
   /** Version to resume the watch from: everything up to it was delivered. Without one, a list comes first. */
   private version: string | undefined;
   /** Time of the last event, bookmark or refusal of the server. */
-  private heardAt: number;
+  private readonly pulse: Pulse;
 
   /** Time at which the watch of this attempt was opened; never, before it is. */
   private openedAt = Infinity;
@@ -100,8 +102,12 @@ export class Reflector {
       void this.presentSince(props.clock.monotonic(), new AbortController().signal);
     };
     this.schema = new SchemaChanges({ ...props, onChange });
-    this.heardAt = props.clock.monotonic();
-    props.metrics.follow(this);
+    this.pulse = { heardAt: props.clock.monotonic() };
+  }
+
+  /** Name in metrics. */
+  get label(): string {
+    return this.props.label;
   }
 
   /** Whether a watch is open, or being opened. */
@@ -136,7 +142,7 @@ export class Reflector {
 
   /** Returns for how long the server has sent neither data nor a refusal. @param now by the monotonic clock */
   silentForMilliseconds(now: number): number {
-    return now - this.heardAt;
+    return now - this.pulse.heardAt;
   }
 
   /**
@@ -205,19 +211,14 @@ export class Reflector {
       this.state = { is: 'listing' };
       this.complete(await listPages(api, scope, this.project(), signal, this.heard));
     } else this.state = { is: 'opening' };
-    await this.watch({ resourceVersion: this.version }, signal, this.change);
+    await this.watch({ resourceVersion: this.version }, signal);
   }
 
   /** Lists, and goes on with changes. Returns false where the server doesn't stream lists. */
   private async streamList(signal: AbortSignal): Promise<boolean> {
-    const list = new StreamedList(this.project());
-    this.state = { is: 'streaming' };
+    this.state = { is: 'streaming', list: new StreamedList(this.project()) };
     try {
-      await this.watch(STREAMED_LIST, signal, (event) => {
-        const complete = this.isStreaming && list.take(event);
-        if (complete) this.complete(complete);
-        else if (!this.isStreaming) this.change(event);
-      });
+      await this.watch(STREAMED_LIST, signal);
     } catch (error) {
       if (!this.isStreaming) throw error;
       // The feature is off, or unknown to the server.
@@ -255,7 +256,7 @@ export class Reflector {
   }
 
   private complete({ entries, resourceVersion }: CompleteList): void {
-    const { store, scope, clock, random, metrics, log } = this.props;
+    const { store, scope, clock, random, metrics, label: name, log } = this.props;
     const now = clock.monotonic();
     const fields = { resource: scope.type.plural, watchNamespace: scope.namespace };
     if (store.hasPassed(resourceVersion, scope.namespace)) {
@@ -283,7 +284,8 @@ export class Reflector {
     if (this.isStreaming) this.caughtUp();
     else this.state = { is: 'opening' };
     this.meetDemands();
-    metrics.listed(now - this.current.since);
+    metrics.reflectorLists.inc({ name });
+    metrics.reflectorListSeconds.observe({ name }, (now - this.current.since) / 1000);
     this.props.onListed?.();
   }
 
@@ -305,7 +307,13 @@ export class Reflector {
     for (const { since, met } of this.demands) if (this.lastListStartedAt >= since) met();
   }
 
-  private readonly change = ({ type, object }: ObjectEvent): void => {
+  private readonly take = (event: ObjectEvent): void => {
+    if (this.state.is === 'streaming') {
+      const complete = this.state.list.take(event);
+      if (complete) this.complete(complete);
+      return;
+    }
+    const { type, object } = event;
     const { store, scope } = this.props;
     const { resourceVersion } = object.metadata;
     const order = compareResourceVersions(resourceVersion ?? '0', this.version ?? '0');
@@ -323,15 +331,14 @@ export class Reflector {
   private async watch(
     query: Readonly<Record<string, string | undefined>>,
     signal: AbortSignal,
-    handle: (event: ObjectEvent) => void,
   ): Promise<void> {
-    const { api, scope, clock, random, metrics, store } = this.props;
+    const { api, scope, clock, random, metrics, label: name, store } = this.props;
     const timeoutSeconds = Math.round(WATCH.lifetimeSeconds * (1 + random()));
     const opened = (): void => {
       this.heard();
-      this.openedAt = this.heardAt;
+      this.openedAt = this.pulse.heardAt;
       this.schema.opened(timeoutSeconds * 1000);
-      metrics.watchOpened();
+      metrics.reflectorWatches.inc({ name });
       this.answered.reach();
       if (this.state.is !== 'opening') return;
       // Until what was missed has arrived, each object that isn't known costs a request to make sure, which is little
@@ -343,7 +350,7 @@ export class Reflector {
     };
     try {
       await runWatch({
-        ...{ api, scope, clock, signal, opened, heard: this.heard, handle },
+        ...{ api, scope, clock, signal, opened, pulse: this.pulse, handle: this.take },
         query: { ...query, timeoutSeconds: String(timeoutSeconds) },
       });
     } finally {
@@ -361,14 +368,15 @@ export class Reflector {
   }
 
   private readonly heard = (): void => {
-    this.heardAt = this.props.clock.monotonic();
+    this.pulse.heardAt = this.props.clock.monotonic();
   };
 
   /** Waits before the next attempt. */
   private async recover(error: Error, signal: AbortSignal): Promise<void> {
-    const { clock, metrics, optional, mayBeDoubtful } = this.props;
+    const { clock, metrics, label: name, optional, mayBeDoubtful } = this.props;
     if (error instanceof ApiError) this.heard();
-    if (error instanceof WatchFailure && error.kind === 'short') metrics.watchWasShort();
+    if (error instanceof WatchFailure && error.kind === 'short')
+      metrics.reflectorShortWatches.inc({ name });
     if (this.mustRelist(error)) this.version = undefined;
     const isMissing = error instanceof ApiError && error.kindNotServed;
     // What is known of versions may come from before a backup was restored.
@@ -504,59 +512,19 @@ export function watchLabel(scope: Scope, namespaces: readonly string[]): string 
   return watchName(named ? scope : { ...scope, namespace: 'other namespaces' });
 }
 
-/** Metrics of one reflector. */
-export interface ReflectorMetrics {
-  /** Shows its state from now on. */
-  follow(reflector: Reflector): void;
-  listed(milliseconds: number): void;
-  watchOpened(): void;
-  watchWasShort(): void;
-}
-
-/** Counts what reflectors do, and shows how they stand on each scrape; reflectors may share a name. */
-export class WatchMetrics {
-  private readonly followed: { readonly name: string; readonly reflector: Reflector }[] = [];
-
-  constructor(
-    private readonly metrics: Metrics,
-    private readonly clock: Clock,
-  ) {
-    metrics.onScrape(() => {
-      this.update();
-    });
-  }
-
-  named(name: string): ReflectorMetrics {
-    const { metrics, followed } = this;
-    return {
-      follow: (reflector) => followed.push({ name, reflector }),
-      listed: (milliseconds) => {
-        metrics.reflectorLists.inc({ name });
-        metrics.reflectorListSeconds.observe({ name }, milliseconds / 1000);
-      },
-      watchOpened: () => {
-        metrics.reflectorWatches.inc({ name });
-      },
-      watchWasShort: () => {
-        metrics.reflectorShortWatches.inc({ name });
-      },
-    };
-  }
-
-  /** Counts alone, for reflectors that come and go. */
-  unfollowed(name: string): ReflectorMetrics {
-    return { ...this.named(name), follow: () => undefined };
-  }
-
-  /** Shows the longest silence of those that share a name. */
-  private update(): void {
-    const now = this.clock.monotonic();
-    for (const name of new Set(this.followed.map((each) => each.name))) {
-      const all = this.followed.filter((each) => each.name === name).map(({ reflector }) => reflector);
+/** Shows on each scrape how reflectors stand: of those that share a name, the one that is behind the furthest. */
+export function measureReflectors(
+  metrics: Metrics,
+  clock: Clock,
+  reflectors: readonly Pick<Reflector, 'label' | 'watches' | 'silentForMilliseconds' | 'lastResourceVersion'>[],
+): void {
+  metrics.onScrape(() => {
+    const now = clock.monotonic();
+    for (const [name, all] of Map.groupBy(reflectors, ({ label }) => label)) {
       const silence = all.map((each) => (each.watches ? each.silentForMilliseconds(now) / 1000 : -1));
-      this.metrics.watchSilenceSeconds.set({ name }, Math.max(...silence));
+      metrics.watchSilenceSeconds.set({ name }, Math.max(...silence));
       const reached = Math.min(...all.map(({ lastResourceVersion = 0 }) => Number(lastResourceVersion)));
-      this.metrics.reflectorLastResourceVersion.set({ name }, reached);
+      metrics.reflectorLastResourceVersion.set({ name }, reached);
     }
-  }
+  });
 }

@@ -45,6 +45,11 @@ export class WatchFailure extends Error {
   }
 }
 
+/** Time at which anything was heard of the server last, by the monotonic clock. */
+export interface Pulse {
+  heardAt: number;
+}
+
 export interface WatchProps {
   readonly api: Api;
   readonly scope: Scope;
@@ -53,8 +58,8 @@ export interface WatchProps {
   readonly signal: AbortSignal;
   /** The server has accepted the request. */
   opened(): void;
-  /** Bytes have come. */
-  heard(): void;
+  /** Kept up to date. */
+  readonly pulse: Pulse;
   handle(event: ObjectEvent): void;
 }
 
@@ -71,13 +76,12 @@ const TURN_BYTES = 128 * 1024;
  *
  * @throws when it can't be opened, breaks, falls silent, reports an error, or delivers what can't be used
  */
-export async function runWatch({ api, scope, clock, query, ...props }: WatchProps): Promise<void> {
+export async function runWatch({ api, scope, clock, query, pulse, ...props }: WatchProps): Promise<void> {
   let events = 0;
   let openedAt: number | undefined;
-  let heardAt = 0;
   // A timer for every chunk would cost more than looking now and then.
   const look = (): void => {
-    const left = heardAt + WATCH.silence - clock.monotonic();
+    const left = pulse.heardAt + WATCH.silence - clock.monotonic();
     if (left > 0) timer = clock.setTimer(left, look);
     else stop.abort(SILENCE);
   };
@@ -90,7 +94,7 @@ export async function runWatch({ api, scope, clock, query, ...props }: WatchProp
   if (props.signal.aborted) end();
   try {
     const { chunks } = await api.watch(scope, query, stop.signal, () => {
-      heardAt = clock.monotonic();
+      pulse.heardAt = clock.monotonic();
       timer = clock.setTimer(WATCH.silence, look);
     });
     openedAt = clock.monotonic();
@@ -98,8 +102,7 @@ export async function runWatch({ api, scope, clock, query, ...props }: WatchProp
     const splitter = new LineSplitter();
     let bytes = 0;
     for await (const chunk of chunks) {
-      heardAt = clock.monotonic();
-      props.heard();
+      pulse.heardAt = clock.monotonic();
       for (const line of splitter.lines(chunk)) {
         if (line.length === 0) continue;
         take(line, scope, props);
