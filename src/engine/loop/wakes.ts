@@ -270,7 +270,6 @@ export class Wakes implements StatusPolicy {
     if (before && watch.claims) this.release(keys, watch, before, after);
     const mayBeOwn = after && !list && (isStatus || !isCustomResource);
     const settle = list || (isStatus && isCustomResource) ? undefined : controller.settle;
-    const delay = isCustomResource ? REQUEUE.foreignStatus : this.statusDelay;
     const writing = new Set<string | undefined>();
     if (mayBeOwn) for (const writer of writers) if (writer.controller === controller) writing.add(writer.key);
     for (const key of keys) {
@@ -279,7 +278,8 @@ export class Wakes implements StatusPolicy {
       if (isOwn && isCustomResource) continue;
       if (settle) queue.addDebounced(key, settle, lane);
       else if (isOwn) queue.addWithin(key, REQUEUE.ownWrite, 'status');
-      else if (canWait) queue.addWithin(key, delay, lane);
+      else if (canWait)
+        queue.addWithin(key, isCustomResource ? REQUEUE.foreignStatus : this.statusDelay, lane);
       else queue.add(key, lane);
       // One key that changes all the time is no burst.
       if (!canWait && !isOwn && !list) setLatest(this.changedAt, key, clock.monotonic(), BURST_KEYS);

@@ -211,16 +211,9 @@ export class Store {
     // Usually this is the echo of a write of our own: there is nothing to work out again.
     if (before && !isNewer(object, before.object)) return;
     const entry = this.project(object);
-    if (!entry) {
-      this.remove(keyOf(object), {});
-      return;
-    }
-    this.put(
-      before && hasDrifted(before, entry)
-        ? { ...entry, drifted: managedFieldsOf(withWalkableFields(object, MAX_KEPT)) }
-        : entry,
-      {},
-    );
+    const hasDriftedSince = before && entry && hasDrifted(before, entry);
+    const drifted = hasDriftedSince && managedFieldsOf(withWalkableFields(object, MAX_KEPT));
+    this.set(keyOf(object), drifted ? { ...entry, drifted } : entry);
   }
 
   /** A watch has delivered the end of an object. */
@@ -230,7 +223,7 @@ export class Store {
     const known = this.entries.get(key);
     this.awaitedDeletions.delete(key);
     // The deletion of a namesake that has been replaced meanwhile is old news.
-    if (known && !isNewer(known.object, object)) this.remove(key, {});
+    if (known && !isNewer(known.object, object)) this.set(key, undefined);
   }
 
   /** Reports whether the watch has delivered something newer than this version. */
@@ -250,7 +243,7 @@ export class Store {
     for (const [key, { object }] of this.entries) {
       if (namespace !== undefined && object.metadata.namespace !== namespace) continue;
       if (!wentBack && compareResourceVersions(versionOf(object), resourceVersion) > 0) listed.delete(key);
-      else if (!listed.has(key)) this.remove(key, { list: true });
+      else if (!listed.has(key)) this.set(key, undefined, true);
     }
     for (const [key, entry] of listed) {
       const known = this.entries.get(key);
@@ -259,7 +252,7 @@ export class Store {
       wentBack ||= known
         ? isNewer(known.object, entry.object)
         : this.hasPassed(versionOf(entry.object), namespace) && !this.awaitedDeletions.has(key);
-      this.put(entry, { list: true });
+      this.set(key, entry, true);
     }
     for (const key of this.awaitedDeletions)
       if (namespace === undefined || splitKey(key).namespace === namespace) this.awaitedDeletions.delete(key);
@@ -291,9 +284,9 @@ export class Store {
       writers.delete(writer);
       if (writers.size === 0) this.writers.delete(key);
     }
-    const now = this.entries.get(key)?.object;
+    const now = this.entries.get(key);
     // Others have changed it after the write.
-    if (now && versionOf(now) !== versionOf(answer.object)) this.notify(key, now, now, {});
+    if (now && versionOf(now.object) !== versionOf(answer.object)) this.set(key, now);
     return answer;
   }
 
@@ -339,7 +332,7 @@ export class Store {
     const known = this.entries.get(key)?.object;
     if (!known || (uid !== undefined && known.metadata.uid !== uid)) return;
     this.awaitedDeletions.add(key);
-    this.remove(key, {});
+    this.set(key, undefined);
   }
 
   private watchOf(namespace = ''): Following {
@@ -357,34 +350,19 @@ export class Store {
     if (!this.entries.has(keyOf(object)) && (!isSelected || name !== object.metadata.name)) return;
     const entry = this.project(object);
     // Removed now, it could come back with an older version that the watch has yet to deliver.
-    if (entry) this.put(entry, {});
+    if (entry) this.set(keyOf(object), entry);
   }
 
-  private put(entry: Entry, source: ChangeSource): void {
-    const { object } = entry;
-    const key = keyOf(object);
+  /** Replaces what is known of an object; without an entry there is none. The listeners learn it, also where it is the same. */
+  private set(key: string, entry: Entry | undefined, list?: true): void {
     const before = this.entries.get(key)?.object;
-    this.entries.set(key, entry);
-    this.notify(key, before, object, source);
-  }
-
-  private remove(key: string, source: ChangeSource): void {
-    const before = this.entries.get(key)?.object;
-    if (!before) return;
-    this.entries.delete(key);
-    this.notify(key, before, undefined, source);
-  }
-
-  private notify(
-    key: string,
-    before: AnyObject | undefined,
-    after: AnyObject | undefined,
-    source: ChangeSource,
-  ): void {
+    const after = entry?.object;
+    if (entry) this.entries.set(key, entry);
+    else if (!this.entries.delete(key)) return;
     for (const index of this.indexes) index.move(before, after);
     const writers = this.writers.get(key);
-    const all = writers ? { ...source, writers } : source;
-    for (const listener of this.listeners) listener(before, after, all);
+    const source = { ...(list && { list }), ...(writers && { writers }) };
+    for (const listener of this.listeners) listener(before, after, source);
   }
 }
 

@@ -132,7 +132,7 @@ export class StoreReader implements Reader {
   }
 
   mappedTo(type: TypeRef, key: string): readonly AnyObject[] {
-    return this.among(type, (watched) => indexOf(watched).objectsOf(key));
+    return this.among(type, (watched) => (watched.mapped ??= indexOf(watched)).objectsOf(key));
   }
 
   /** Returns the store of an object, whether or not it is there; where several watches share a type, the type alone names the broadest. */
@@ -158,7 +158,7 @@ export class StoreReader implements Reader {
 
   /** Returns what an object claims, by the watch that it belongs to; see `Watch.claims`. */
   claimsOf(object: AnyObject): readonly string[] {
-    if (!this.isWatched(object)) return [];
+    if (!this.byType.has(groupKind(object))) return [];
     const { watch } = this.watched(object, object.metadata);
     return watch.claims ? textsOf('claims', watch.claims(object)) : [];
   }
@@ -171,8 +171,9 @@ export class StoreReader implements Reader {
   /** Returns why an object may not be written or deleted: its kind isn't served, and may be installed all the same. */
   notServed(object: AnyObject): OperatorError | undefined {
     // What isn't watched is refused when it is applied.
-    if (!this.isWatched(object) || this.store(object).unservedIn(object.metadata.namespace) !== 'doubtful')
-      return undefined;
+    if (!this.byType.has(groupKind(object))) return undefined;
+    const { store } = this.watched(object, object.metadata);
+    if (store.unservedIn(object.metadata.namespace) !== 'doubtful') return undefined;
     const { apiVersion, kind } = object;
     return new OperatorError({
       reason: 'KindNotServed',
@@ -240,15 +241,14 @@ function refuseTwins(watches: readonly Watch[]): void {
 }
 
 /** A mapping that throws is reported where the keys are queued. */
-function indexOf(watched: Watched): ObjectIndex {
-  const { watch, store } = watched;
-  return (watched.mapped ??= store.indexedBy((object) => {
+function indexOf({ watch, store }: Watched): ObjectIndex {
+  return store.indexedBy((object) => {
     try {
       return textsOf('mapsTo', watch.mapsTo(object));
     } catch {
       return [];
     }
-  }));
+  });
 }
 
 function precision({ name, namespaces }: Watch): number {
@@ -266,6 +266,7 @@ function covers({ name, namespaces }: Watch, namespace: string, itsName: string)
  */
 export function textsOf(name: string, returned: unknown): readonly string[] {
   const texts: readonly unknown[] = Array.isArray(returned) ? returned : [undefined];
-  for (const text of texts) if (typeof text !== 'string') throw new TypeError(`${name} has to return a list of texts`);
+  for (const text of texts)
+    if (typeof text !== 'string') throw new TypeError(`${name} has to return a list of texts`);
   return texts as readonly string[];
 }

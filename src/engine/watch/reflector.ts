@@ -375,8 +375,7 @@ export class Reflector {
   private async recover(error: Error, signal: AbortSignal): Promise<void> {
     const { clock, metrics, label: name, optional, mayBeDoubtful } = this.props;
     if (error instanceof ApiError) this.heard();
-    if (error instanceof WatchFailure && error.kind === 'short')
-      metrics.reflectorShortWatches.inc({ name });
+    if (error instanceof WatchFailure && error.kind === 'short') metrics.reflectorShortWatches.inc({ name });
     if (this.mustRelist(error)) this.version = undefined;
     const isMissing = error instanceof ApiError && error.kindNotServed;
     // What is known of versions may come from before a backup was restored.
@@ -516,7 +515,10 @@ export function watchLabel(scope: Scope, namespaces: readonly string[]): string 
 export function measureReflectors(
   metrics: Metrics,
   clock: Clock,
-  reflectors: readonly Pick<Reflector, 'label' | 'watches' | 'silentForMilliseconds' | 'lastResourceVersion'>[],
+  reflectors: readonly Pick<
+    Reflector,
+    'label' | 'watches' | 'silentForMilliseconds' | 'lastResourceVersion'
+  >[],
 ): void {
   metrics.onScrape(() => {
     const now = clock.monotonic();
