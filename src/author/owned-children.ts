@@ -105,6 +105,7 @@ export class OwnedChildren implements Controller {
   readonly name: string;
   readonly kind: string;
   private readonly fieldManager: string;
+  private readonly statusManager: string;
   readonly watches: readonly Watch[];
   readonly lookups?: readonly Lookup[];
   private readonly selected?: LabelSelector;
@@ -120,6 +121,7 @@ export class OwnedChildren implements Controller {
     this.name = owning.name;
     this.kind = owning.type.kind;
     this.fieldManager = childrenFieldManager(this.kind);
+    this.statusManager = statusFieldManager(this.kind);
     const [first, ...others] = watchesFor(owning) as [Watch, ...Watch[]];
     this.watches = [selector === undefined ? first : { ...first, selector }, ...others];
     if (selector !== undefined) this.selected = parseLabelSelector(selector);
@@ -287,7 +289,7 @@ export class OwnedChildren implements Controller {
       made,
     ];
     return {
-      status: [{ target: cr, fieldManager: statusFieldManager(this.kind), status }],
+      status: [{ target: cr, fieldManager: this.statusManager, status }],
       events: events.flatMap((event) => (event ? { regarding, event } : [])),
       ...(requeueAt && { next: requeueAt }),
       ...next,

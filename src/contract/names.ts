@@ -75,8 +75,7 @@ export function replicasFieldManager(kind: string): string {
 
 /** The field manager that holds the replicas of what this one applies; none for one that doesn't apply children. */
 export function holderFor(manager: string): string | undefined {
-  const suffix = childrenFieldManager('');
-  return manager.endsWith(suffix) ? replicasFieldManager(manager.slice(0, -suffix.length)) : undefined;
+  return manager.endsWith('-controller') ? manager.replace(/controller$/, 'replicas') : undefined;
 }
 
 /** The field manager that applies the status, e.g. `widget-status`. */
