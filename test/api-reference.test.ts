@@ -28,7 +28,6 @@ const SECTIONS: readonly (readonly [title: string, ...files: string[]])[] = [
   [
     'Readiness, status and errors',
     'author/status',
-    'author/conditions',
     'values/readiness',
     'contract/conditions',
     'contract/error',

@@ -1,6 +1,6 @@
 // Whether each custom resource's status says what its children say, judged with the kind's own status function.
 import { isDeepStrictEqual } from 'node:util';
-import { standardConditions } from '../../lib/author/conditions.js';
+import { standardConditions } from '../../lib/author/status.js';
 import { keepStatus } from '../../lib/values/projections.js';
 import { appServiceStatus } from '../../lib/kinds/app-service/status.js';
 import { render } from '../../lib/render/renderer.js';
