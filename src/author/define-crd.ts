@@ -62,9 +62,9 @@ export interface CelRule {
  *
  * **Caveats.** One version. A CRD with several is written as YAML.
  *
- * **Errors.** `InvalidDefinition`, with the place, for what the API server would take without a word: an option that there is not, a
- * required member that isn't among the properties, a member of the status that is the operator's own, a column that leads nowhere.
- * Its types say the rest, and the API server when the CRD is installed.
+ * **Errors.** `InvalidDefinition`, with the place, for what the API server may take without a word: an option or a keyword that there
+ * is not, a required member that isn't among the properties, a member of the status that is the operator's own, a column that leads
+ * nowhere. Its types say the rest, and the API server when the CRD is installed.
  */
 export function defineCrd<
   const Spec extends StructuralSchema | LibrarySchema,
@@ -143,23 +143,37 @@ const NAMES = [
 /** Returns a schema as a CRD has it, also of one of a library. @throws OperatorError `InvalidDefinition` */
 function schemaOf(where: string, given: StructuralSchema | LibrarySchema): StructuralSchema {
   const schema = fromLibrary(where, given) as StructuralSchema;
-  checkRequired(where, schema);
+  checkSchema(where, schema);
   return schema;
 }
 
+/** Keywords of the schema of a CRD. @see https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/custom-resource-definition-v1/#JSONSchemaProps */
+const KEYWORDS: readonly string[] = [
+  ...['type', 'enum', 'required', 'properties', 'items', 'additionalProperties', 'format', 'title'],
+  ...['description', 'default', 'example', 'externalDocs', 'nullable', 'minimum', 'maximum'],
+  ...['exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'minLength', 'maxLength', 'pattern'],
+  ...['minItems', 'maxItems', 'uniqueItems', 'minProperties', 'maxProperties'],
+  ...['allOf', 'anyOf', 'oneOf', 'not', 'x-kubernetes-validations', 'x-kubernetes-map-type'],
+  ...['int-or-string', 'preserve-unknown-fields', 'embedded-resource', 'list-type', 'list-map-keys'].map(
+    (name) => `x-kubernetes-${name}`,
+  ),
+];
+
 /**
- * Refuses a required member that the schema doesn't have: the API server takes the CRD then, and no custom resource.
+ * Refuses a keyword that there is not, which the API server may drop, and a required member that the schema doesn't have: the API
+ * server takes the CRD then, and no custom resource.
  * @param where it stands, for the message
  * @throws OperatorError `InvalidDefinition`
  */
-function checkRequired(where: string, schema: StructuralSchema): void {
+function checkSchema(where: string, schema: StructuralSchema): void {
+  checkNames(where, schema, KEYWORDS, "give a schema such as { type: 'string' }");
   const { properties, additionalProperties, items, required = [] } = schema;
   const isOpen = !properties || schema['x-kubernetes-preserve-unknown-fields'] === true;
   const missing = isOpen ? undefined : required.find((name) => !Object.hasOwn(properties, name));
   if (missing !== undefined) throw misdefined(where, `requires ${missing}, which isn't among its properties`);
-  for (const [name, member] of Object.entries(properties ?? {})) checkRequired(`${where}.${name}`, member);
-  if (isMap(additionalProperties)) checkRequired(`${where}.additionalProperties`, additionalProperties);
-  if (items) checkRequired(`${where}.items`, items);
+  for (const [name, member] of Object.entries(properties ?? {})) checkSchema(`${where}.${name}`, member);
+  if (isMap(additionalProperties)) checkSchema(`${where}.additionalProperties`, additionalProperties);
+  if (items) checkSchema(`${where}.items`, items);
 }
 
 /**

@@ -100,6 +100,8 @@ describe('defineCrd', () => {
       { status: { conditions: { type: 'array' } } },
       'status.conditions: the operator writes it for every kind',
     ],
+    [spec({ a: { tpye: 'string' } }), 'defineCrd: spec.a: unknown option tpye; did you mean type?'],
+    [spec({ a: { type: 'string', const: 'x' } }), 'spec.a: unknown option const; there are type, enum'],
     [spec({ a: { type: 'string' } }, { required: ['b'] }), "requires b, which isn't among its properties"],
     [spec({}, { required: ['constructor'] }), "requires constructor, which isn't among its properties"],
     [{ columns: [{ ...IMAGE, jsonPath: '.spec.constructor' }] }, '.spec.constructor leads nowhere'],
