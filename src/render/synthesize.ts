@@ -9,7 +9,11 @@ import type { AnyObject, CustomResource } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
 import { originOf, thrownReading } from '../values/origin.js';
-import { readOf } from './steadiness.js';
+
+/** Returns the objects that a construct was given, or lists of them. */
+export function readOf({ references = {}, observed }: RenderInputs = {}): readonly unknown[] {
+  return [...Object.values(references), observed];
+}
 
 /** Renders with the construct of a kind, without a limit of time. */
 export const synthesize: Render = (kind, cr, inputs) => {

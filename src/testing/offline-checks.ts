@@ -3,7 +3,7 @@ import type { StructuralSchema } from '../contract/crd.js';
 import { messageOf, OperatorError } from '../contract/error.js';
 import { isMap, objectId } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
-import { withShiftedDateAndRandom } from '../render/steadiness.js';
+import { withShiftedDateAndRandom } from '../render/renderer.js';
 import { byId, differences, digestsOf, withoutDigests } from './compare.js';
 import type { Failure, Outcome } from './report.js';
 import { rendered } from './tested-kind.js';

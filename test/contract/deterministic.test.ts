@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { withShiftedDateAndRandom, unsteadiness } from '../../src/render/steadiness.js';
+import { withShiftedDateAndRandom, unsteadiness } from '../../src/render/renderer.js';
 import type { AnyObject } from '../../src/contract/object.js';
 
 const map = (data: unknown, kind = 'ConfigMap', name = 'web'): AnyObject => ({
