@@ -46,7 +46,7 @@ import {
   standardConditions,
   worstOf,
 } from './status.js';
-import type { Failure, LiveResource, StatusFunction, StatusReport } from './status.js';
+import type { Failure, LiveResource, RelatedTypeProps, StatusFunction, StatusReport } from './status.js';
 
 /** Functions of a kind beside its construct; the adapter handles kinds of every type. */
 export interface OwnFunctions {
@@ -261,8 +261,7 @@ export class OwnedChildren implements Controller {
     const { generated } = this.owning;
     const { generate, secret, control, rendered } = desired;
     const done = new Set(changes.map(({ action }) => action));
-    const isUnfinished = this.isUnfinished(pass, desired, done);
-    const next = isUnfinished && { next: 'now' as const };
+    const next = this.isUnfinished(pass, desired, done) && { next: 'now' as const };
     const regarding = { ...refOf(cr), uid: owner.uid };
     const made = generate && !control.isPaused ? generated?.eventOf(cr, secret, changes) : undefined;
     // The next plan follows at once, and says more.
@@ -391,7 +390,7 @@ function requireKnownFields(fields: object, known: readonly string[] | undefined
   );
 }
 
-type Keep = (object: AnyObject) => Readonly<Record<string, unknown>> | undefined;
+type Keep = RelatedTypeProps['keep'];
 
 /** A type of children, and how its objects are treated. */
 export interface ChildType extends ResourceType, Pick<Watch, 'optional' | 'claims'> {
@@ -401,12 +400,6 @@ export interface ChildType extends ResourceType, Pick<Watch, 'optional' | 'claim
   readonly keep?: Keep;
 }
 
-interface RelatedType extends ResourceType {
-  readonly selector: string;
-  readonly keep: Keep;
-  readonly nameOf: (object: AnyObject) => string | undefined;
-}
-
 /** A kind without what the adapter doesn't need. */
 export interface OwningKind extends RenderedKind {
   readonly generated?: GeneratedSecrets;
@@ -414,7 +407,7 @@ export interface OwningKind extends RenderedKind {
   readonly children: readonly ChildType[];
   readonly formerChildren: readonly ResourceType[];
   /** @default - none */
-  readonly related?: readonly RelatedType[];
+  readonly related?: readonly (ResourceType & RelatedTypeProps)[];
   /** The fields that the schema of the status has. @default - any */
   readonly statusFields?: readonly string[];
 }
