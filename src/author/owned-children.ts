@@ -312,7 +312,7 @@ export class OwnedChildren implements Controller {
       ? failureReadiness(failure)
       : ((isPaused ? pausedReadiness(rendered, children) : undefined) ??
         report.readiness ??
-        withTroubles(worstReadiness(children.map(childReadiness)), children, this.related(pass, keepPod)));
+        this.childrenReadiness(pass, children));
     const more = [...(waiting ? [waiting.readiness] : []), ...(desired.isHeld ? [SETTLING] : [])];
     const readiness = failure || more.length === 0 ? judged : worstReadiness([...more, judged]);
     const rotated = generated?.conditionOf(cr, reader.get(secretType, generated.keyOf(cr)));
@@ -338,9 +338,12 @@ export class OwnedChildren implements Controller {
     };
   }
 
-  /** @param kept the projection of those that are wanted; all, if it is left out */
-  private related({ cr, reader }: Pass, kept?: Keep): AnyObject[] {
-    const types = (this.owning.related ?? []).filter(({ keep }) => !kept || keep === kept);
+  private childrenReadiness(pass: Pass, children: readonly AnyObject[]): Readiness {
+    const pods = this.owning.related?.filter(({ keep }) => keep === keepPod);
+    return withTroubles(worstReadiness(children.map(childReadiness)), children, this.related(pass, pods));
+  }
+
+  private related({ cr, reader }: Pass, types = this.owning.related ?? []): AnyObject[] {
     return types.flatMap((type) => reader.mappedTo(type, keyOf(cr)));
   }
 

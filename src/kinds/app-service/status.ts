@@ -20,10 +20,10 @@ export function appServiceStatus(
   input: StatusInput<AppServiceSpec, AppServiceStatus>,
 ): StatusReport<AppServiceStatus> {
   const { cr, failures, now } = input;
-  const child = (wanted: string) => input.children.find(({ kind }) => kind === wanted);
-  const deployment = child('Deployment');
-  const service = child('Service');
-  const httpRoute = child('HTTPRoute');
+  const children = new Map(input.children.map((child) => [child.kind, child]));
+  const deployment = children.get('Deployment');
+  const service = children.get('Service');
+  const httpRoute = children.get('HTTPRoute');
   const reported = deployment?.status as DeploymentStatus | undefined;
   // A status without a generation is one that the Deployment's controller hasn't written yet.
   const status = reported?.observedGeneration === undefined ? undefined : reported;
