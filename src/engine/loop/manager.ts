@@ -75,7 +75,6 @@ interface WatchPart {
 
 /** Controller at work, and the reflectors that it waits for. */
 interface RunningController {
-  readonly controller: Controller;
   readonly runner: Runner;
   readonly reflectors: readonly Reflector[];
 }
@@ -140,7 +139,7 @@ export class Manager {
       for (const { watched, after } of parts)
         if (!firsts.has(watched.store)) after.push(...first.map(({ reflector }) => reflector));
       const reflectors = parts.map(({ reflector }) => reflector);
-      return { controller: controllers[index] as Controller, runner, reflectors };
+      return { runner, reflectors };
     });
     const leadership = new Leadership(this.running);
     if (election)
@@ -201,7 +200,7 @@ export class Manager {
    * watch announces it. Several controllers may have the name; none need have it.
    */
   requeueAll(name: string): void {
-    for (const { runner, controller } of this.running) if (controller.name === name) runner.wakes.all();
+    for (const { runner } of this.running) if (runner.name === name) runner.wakes.all();
   }
 
   /** Works until the signal aborts and everything in flight is finished. Never rejects. */
@@ -239,13 +238,10 @@ export class Manager {
     log.info('stopped');
   }
 
-  private async work(
-    { runner, controller, reflectors }: RunningController,
-    signal: AbortSignal,
-  ): Promise<void> {
+  private async work({ runner, reflectors }: RunningController, signal: AbortSignal): Promise<void> {
     const synced = Promise.all(reflectors.map(({ firstSync }) => firstSync)).then(() => true);
     if (!(await Promise.race([synced, aborted(signal)])) || signal.aborted) return;
-    this.props.log.info({ controller: controller.name, queued: runner.queue.depth }, 'controller started');
+    this.props.log.info({ controller: runner.name, queued: runner.queue.depth }, 'controller started');
     await runner.run();
   }
 
@@ -341,11 +337,7 @@ class Leadership {
     this.interrupted = Promise.all(this.running.map(({ runner }) => runner.interrupt()));
   }
 
-  private async admit(
-    { runner, reflectors }: RunningController,
-    since: number,
-    signal: AbortSignal,
-  ): Promise<void> {
+  private async admit({ runner, reflectors }: RunningController, since: number, signal: AbortSignal) {
     const present = reflectors.map((reflector) => reflector.presentSince(since, signal));
     await Promise.all([this.interrupted, ...present]);
     if (!signal.aborted) runner.queue.release(STANDBY);

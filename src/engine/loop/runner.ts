@@ -61,6 +61,8 @@ const TURN_KEYS = 100;
  * a process that no longer leads from writing.
  */
 export class Runner {
+  /** Name of the controller. */
+  readonly name: string;
   readonly queue: Queue;
   readonly wakes: Wakes;
   /** Lookups of its plans; none where it declares no lookups. */
@@ -83,6 +85,7 @@ export class Runner {
     const { controller, stores, random, hand, workers } = props;
     const { clock, log, metrics, memory } = hand;
     const { name, watches, lookups = [] } = controller;
+    this.name = name;
     const queue = (this.queue = new Queue({ clock, random, metrics, controller: name }));
     const reader = (this.reader = StoreReader.open(watches, stores, name));
     this.types = [...watches, ...lookups].map(({ type }) => type);

@@ -162,7 +162,7 @@ export class Wakes implements StatusPolicy {
   mayDeferStatus(key: string): boolean {
     const { queue, workers } = this.props;
     if (queue.laneOf(key) === 'status' || this.statusLeftFor(key) === 0) return false;
-    return this.isBurst || queue.depth - queue.depthOf('status') > workers;
+    return this.isBurst || queue.urgentDepth > workers;
   }
 
   /** Reports whether these failures usually pass by themselves when the key is taken again soon. */

@@ -106,6 +106,11 @@ export class Queue {
     return this.laneByKey.size;
   }
 
+  /** Keys that wait for a worker for more than their status. */
+  get urgentDepth(): number {
+    return this.laneByKey.size - this.lines.status.keys.size;
+  }
+
   depthOf(lane: Lane): number {
     return this.lines[lane].keys.size;
   }
