@@ -8,7 +8,7 @@ import { isAppliedBy, managedFieldsOf } from '../../src/engine/steps/managed-fie
 import type { FieldPath, FieldsV1 } from '../../src/engine/steps/managed-fields.js';
 import { Observer } from '../../src/engine/preview/observe.js';
 import { handlersOf } from '../../src/engine/plan/interpret.js';
-import { writeStatus } from '../../src/engine/steps/status.js';
+import { writeStatus } from '../../src/engine/steps/apply.js';
 import { deployment, newSetup, putOwner, settledSetup, step } from './support/apply-setup.js';
 import type { Setup } from './support/apply-setup.js';
 import { plan } from './support/bench.js';

@@ -1,4 +1,4 @@
-import { writeStatus } from '../../src/engine/steps/status.js';
+import { writeStatus } from '../../src/engine/steps/apply.js';
 import { statusOrError } from '../../src/values/origin.js';
 import { describe, expect, it } from 'vitest';
 import type { Change } from '../../src/contract/change.js';

@@ -10,7 +10,7 @@ import { generate } from '../steps/generate.js';
 import { handOver } from '../steps/hand-over.js';
 import { own } from '../steps/own.js';
 import { prune } from '../steps/prune.js';
-import { isStatusCurrent, previewStatus, writeStatus } from '../steps/status.js';
+import { isStatusCurrent, previewStatus, writeStatus } from '../steps/apply.js';
 import type { StoreReader } from '../watch/reader.js';
 import { WOULD_DELETE } from './hand.js';
 import type { Hand, HandledStep, StepHandler } from './hand.js';

@@ -5,13 +5,15 @@ import { contentHash } from '../../values/json.js';
 import { describeRef, keyOf, objectId, refOf } from '../../contract/object.js';
 import type { AnyObject, OwnerReference } from '../../contract/object.js';
 import { OperatorError } from '../../contract/error.js';
-import { classify } from '../../client/api-error.js';
+import type { StatusWrite } from '../../contract/plan.js';
+import { ApiError, classify } from '../../client/api-error.js';
 import type { Applied } from '../../client/api.js';
 import type { Hand } from '../plan/hand.js';
 import type { Entry, Store } from '../watch/cache.js';
-import { driftOf, ownerKey, stands } from './managed-fields.js';
+import { driftOf, holds, ownerKey, stands } from './managed-fields.js';
 import type { LastApply, Refused } from './memory.js';
-import { isHandedOver } from './ownership.js';
+import { refresh } from './delete.js';
+import { isHandedOver } from './owner.js';
 
 /** Outcome of a step. */
 export type StepOutcome = Omit<Change, 'ref'>;
@@ -27,11 +29,15 @@ export interface Task {
   readonly store: Store;
   readonly key: string;
   readonly objectId: string;
+  /** Key of what is remembered of applies of the manager to the object. */
+  readonly applyId: string;
   /** Body that is sent. */
   readonly intent: AnyObject;
   readonly hash: string;
-  /** The annotation that carries the hash. */
+  /** The annotation that carries the hash; empty for a status, which has none. */
   readonly hashName: string;
+  /** @default - the object itself is applied */
+  readonly subresource?: 'status';
   /** Whether the record of managers was written meanwhile: what was known of the object was another version. */
   isRewritten?: boolean;
 }
@@ -45,6 +51,7 @@ export function taskOf(
   const hash = contentHash(object);
   const hashName = owner ? APPLIED_HASH_ANNOTATION : SHARED_HASH_PREFIX + fieldManager;
   const { metadata } = object;
+  const id = objectId(object);
   const bookkeeping = {
     annotations: {
       ...metadata.annotations,
@@ -57,7 +64,8 @@ export function taskOf(
     ...(owner && { owner }),
     store: hand.reader.store(object),
     key: keyOf(object),
-    objectId: objectId(object),
+    objectId: id,
+    applyId: `${fieldManager} ${id}`,
     intent:
       !owner && saysNothing(object)
         ? withoutContent(object)
@@ -68,6 +76,19 @@ export function taskOf(
 /** Returns an intent that names nothing but the object: then all that was applied is given up. */
 export function withoutContent({ apiVersion, kind, metadata: { namespace, name } }: AnyObject): AnyObject {
   return { apiVersion, kind, metadata: { name, ...(namespace && { namespace }) } };
+}
+
+/**
+ * Checks that an object isn't being deleted: it can't be brought back, only created again.
+ * @throws OperatorError `Terminating`
+ */
+export function checkNotTerminating(object: AnyObject): void {
+  if (!object.metadata.deletionTimestamp) return;
+  throw new OperatorError({
+    reason: 'Terminating',
+    message: `${describeRef(refOf(object))} is being deleted; it is created once it is gone`,
+    retry: 'backoff',
+  });
 }
 
 /** Adds the UID: with it in the body, an apply fails where it would otherwise bring a deleted object back. */
@@ -86,43 +107,40 @@ function isEmpty(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.values(value).every(isEmpty);
 }
 
-/** Returns the key of what is remembered of applies of one manager to one object. */
-export function applyId({ fieldManager, objectId: id }: Task): string {
-  return `${fieldManager} ${id}`;
-}
-
 /** Reports whether the live object still matches the last apply, which was of the same intent. */
 export function isCurrent(task: Task, known: Entry): boolean {
+  const { fieldManager, subresource, intent, hash, hashName, hand } = task;
   const { object, owned } = known;
-  const { fieldManager, intent, hash, hashName, hand } = task;
-  if (recordOf(object, hashName)?.hash !== hash) return false;
-  const applied = { hash, uid: object.metadata.uid, owned: owned.get(ownerKey(fieldManager)) };
+  if (hashName && recordOf(object, hashName)?.hash !== hash) return false;
+  const key = ownerKey(fieldManager, subresource);
+  const applied = { hash, uid: object.metadata.uid, owned: owned.get(key) };
   return hand.memory.lastApplies.isCurrent(task.objectId, fieldManager, applied, () =>
-    stands(known, ownerKey(fieldManager), intent),
+    stands(known, key, intent),
   );
 }
 
 /** Sends an apply of the intent; with the UID of the object that is known. */
 export async function sendApply(task: Task, known: Entry | undefined, force: boolean): Promise<Applied> {
-  const { hand, store, intent, fieldManager } = task;
+  const { hand, store, intent, fieldManager, subresource } = task;
   const { api, reader } = hand;
   const body = known ? withUid(intent, known.object.metadata.uid) : intent;
   const type = reader.resourceType(intent);
-  return store.write(task.key, hand.writer, async () => api.apply(type, body, { fieldManager, force }));
+  const options = { fieldManager, force, ...(subresource && { subresource }) };
+  return store.write(task.key, hand.writer, async () => api.apply(type, body, options));
 }
 
 /** Returns the outcome of an apply whose intent still stands. */
 export function leaveAsIs(task: Task, known: Entry): StepOutcome {
   const { fights, left } = task.hand.memory;
   fights.checkPeace(fightId(task));
-  if (left.size > 0) left.delete(applyId(task));
+  if (left.size > 0) left.delete(task.applyId);
   task.store.dropDriftRecord(task.key, known.object.metadata.resourceVersion);
   return { action: 'unchanged' };
 }
 
 /** @throws OperatorError that sending this again would bring */
 export function checkRefusal(task: Task, known: Entry | undefined): void {
-  const refusal = task.hand.memory.refusals.find(applyId(task), refusedOf(task, known));
+  const refusal = task.hand.memory.refusals.find(task.applyId, refusedOf(task, known));
   if (refusal) throw refusal;
 }
 
@@ -139,7 +157,7 @@ export function outcomeOf(task: Task, known: Entry | undefined, { object, create
   const isCorrection = known && isDrift(task, known);
   const isAgain = known && isRepeated(task, known);
   rememberApply(task, object);
-  task.hand.memory.refusals.forget(applyId(task));
+  task.hand.memory.refusals.forget(task.applyId);
   countApply(task, created ? 'created' : isSame ? 'unchanged' : 'changed');
   if (created) {
     fights.wasCreated(fightId(task), object, task.hash);
@@ -166,8 +184,8 @@ export function isDrift(
   isBareOurs = true,
 ): boolean {
   const last = recordOf(known.object, hashName)?.hash;
-  const isOurs = isBareOurs && known.owned.has(ownerKey(fieldManager)) && !isHandedOver(known.object, owner);
-  return last === hash || (last === undefined && isOurs);
+  if (last !== undefined) return last === hash;
+  return isBareOurs && known.owned.has(ownerKey(fieldManager)) && !isHandedOver(known.object, owner);
 }
 
 /**
@@ -190,9 +208,9 @@ export function fightId({
 
 /** Remembers an apply that stands. */
 export function rememberApply(task: Task, object: AnyObject): void {
-  const { store, intent, hash, fieldManager, hand } = task;
+  const { store, intent, hash, fieldManager, subresource, hand } = task;
   const owned = store.ownedOf(object);
-  const key = ownerKey(fieldManager);
+  const key = ownerKey(fieldManager, subresource);
   const applied: LastApply = { hash, uid: object.metadata.uid, owned: owned.get(key) };
   const isException = !stands({ object, owned }, key, intent);
   hand.memory.lastApplies.remember(task.objectId, fieldManager, applied, isException);
@@ -206,7 +224,7 @@ export function countApply({ hand: { metrics, reader } }: Task, outcome: string)
 /** Returns the error of a failed request as it is. One that is for good is remembered. @param known what was judged */
 export function remembered(task: Task, known: Entry | undefined, failure: OperatorError): OperatorError {
   if (failure.retry === 'onChange')
-    task.hand.memory.refusals.remember(applyId(task), refusedOf(task, known), failure);
+    task.hand.memory.refusals.remember(task.applyId, refusedOf(task, known), failure);
   return failure;
 }
 
@@ -229,4 +247,75 @@ export function asStale({ reason, message, cause }: OperatorError): OperatorErro
 export function changedMeanwhile(object: AnyObject, cause?: unknown): OperatorError {
   const message = `${describeRef(refOf(object))} changed since it was read`;
   return new OperatorError({ reason: 'Conflict', message, retry: 'now', cause });
+}
+
+/**
+ * Writes the status of a custom resource where it differs from what is there: by server-side apply, so that conditions of others
+ * stay. A failure is part of the answer; this never rejects.
+ */
+export async function writeStatus(write: StatusWrite, hand: Hand): Promise<Change> {
+  const ref = refOf(write.target);
+  try {
+    if (write.status instanceof OperatorError) throw write.status;
+    return { ref, action: await ensureStatus(statusTask(write, write.status, hand)) };
+  } catch (error) {
+    return { ref, action: 'failed', error: classify(error, `Write the status of ${describeRef(ref)}`) };
+  }
+}
+
+/** Returns what writing a status would change, without a request. */
+export function previewStatus(write: StatusWrite, hand: Hand): Promise<Change> {
+  const action = isStatusCurrent(write, hand) ? 'unchanged' : 'configured';
+  return Promise.resolve({ ref: refOf(write.target), action });
+}
+
+/** Reports whether a write would find nothing to change. */
+export function isStatusCurrent(write: StatusWrite, hand: Hand): boolean {
+  return !(write.status instanceof OperatorError) && isWritten(statusTask(write, write.status, hand));
+}
+
+function statusTask({ target, fieldManager }: StatusWrite, status: object, hand: Hand): Task {
+  const { apiVersion, kind, metadata } = target;
+  const { namespace, name, uid } = metadata;
+  const identity = { ...(namespace && { namespace }), name, ...(uid && { uid }) };
+  const body = { apiVersion, kind, metadata: identity, status };
+  const id = objectId(target);
+  return {
+    ...{ object: body, intent: body, subresource: 'status', hash: contentHash(status), hashName: '' },
+    ...{ fieldManager, hand, store: hand.reader.store(target), key: keyOf(target) },
+    ...{ objectId: id, applyId: `${fieldManager} ${id}` },
+  };
+}
+
+/** Reports whether the status is there, by value: a status carries no hash. */
+function isWritten(task: Task): boolean {
+  const { store, key, intent, fieldManager, object } = task;
+  const known = store.get(key);
+  if (known?.object.metadata.uid !== object.metadata.uid || !known || !isCurrent(task, known)) return false;
+  const { status } = known.object;
+  return holds(known, ownerKey(fieldManager, 'status'), { status }, { status: intent.status });
+}
+
+async function ensureStatus(task: Task): Promise<Change['action']> {
+  const { store, key, object: target, hand } = task;
+  const { uid } = target.metadata;
+  const known = store.get(key);
+  // Its successor, if there is one, has a reconcile of its own.
+  if (known?.object.metadata.uid !== uid) return 'skipped';
+  if (isWritten(task)) return 'unchanged';
+  try {
+    rememberApply(task, (await sendApply(task, known, true)).object);
+    return 'configured';
+  } catch (error) {
+    // Deleted meanwhile, or replaced by a namesake; or still the same, which is tried again.
+    if (
+      error instanceof ApiError &&
+      (error.objectIsGone || error.wrongUid || (error.conflict && !error.fieldConflict))
+    ) {
+      // The watch may have missed it; another reconcile would create children without an owner.
+      const live = await refresh(target, hand);
+      if (live?.metadata.uid !== uid) return 'skipped';
+    }
+    throw error;
+  }
 }

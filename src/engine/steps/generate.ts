@@ -10,12 +10,19 @@ import type { GenerateStep } from '../../contract/plan.js';
 import { ApiError, classify } from '../../client/api-error.js';
 import type { StepHandler } from '../plan/hand.js';
 import type { Entry } from '../watch/cache.js';
-import { changedMeanwhile, checkRefusal, countApply, fightId, remembered, taskOf } from './apply.js';
+import {
+  changedMeanwhile,
+  checkNotTerminating,
+  checkRefusal,
+  countApply,
+  fightId,
+  remembered,
+  taskOf,
+} from './apply.js';
 import type { StepOutcome, Task } from './apply.js';
 import { refresh } from './delete.js';
-import { checkOwner, collect } from './owner.js';
+import { checkOwner, checkOwnership, collect, isHandedOver, isOrphan } from './owner.js';
 import type { OwnedTask } from './owner.js';
-import { checkNotTerminating, checkOwnership, isHandedOver, isOrphan } from './ownership.js';
 
 /**
  * Makes the values that a Secret lacks, or all of them for a rotation.

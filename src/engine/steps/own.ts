@@ -9,9 +9,9 @@ import { ApiError, classify } from '../../client/api-error.js';
 import type { StepHandler } from '../plan/hand.js';
 import type { Entry } from '../watch/cache.js';
 import {
-  applyId,
   asStale,
   changedMeanwhile,
+  checkNotTerminating,
   checkPause,
   checkRefusal,
   classifyApply,
@@ -52,9 +52,16 @@ import {
 } from './managed-fields.js';
 import type { IsLeftOver, ManagedFieldsEntry } from './managed-fields.js';
 import { isSameApply } from './memory.js';
-import { checkOwner, collect, finishGivingBack, giveBackIfOthersCreated } from './owner.js';
+import {
+  checkOwner,
+  checkOwnership,
+  collect,
+  finishGivingBack,
+  giveBackIfOthersCreated,
+  isHandedOver,
+  isOrphan,
+} from './owner.js';
 import type { OwnedTask } from './owner.js';
-import { checkNotTerminating, checkOwnership, isHandedOver, isOrphan } from './ownership.js';
 
 /** Task of a step. */
 interface OwnTask extends OwnedTask {
@@ -86,14 +93,14 @@ export const own: StepHandler<OwnStep> = {
 
 async function ensure(task: OwnTask): Promise<StepOutcome> {
   const { step, store, key, hand } = task;
-  await finishGivingBack(task.objectId, hand);
+  if (hand.memory.takenOver.has(task.objectId)) await finishGivingBack(task.objectId, hand);
   let known = store.get(key);
   // While changes aren't delivered, an object that isn't known may have been created by others.
   if (!known && !store.followed(step.object.metadata.namespace)) {
     await refresh(step.object, hand);
     known = store.get(key);
   }
-  known = known && (await admit(task, known));
+  if (known && controllerOf(known.object)?.uid !== step.owner.uid) known = await admit(task, known);
   if (known) {
     checkNotTerminating(known.object);
     if (isCurrent(task, known)) return tidy(task, known);
@@ -140,7 +147,7 @@ async function leave(task: OwnTask, known: Entry, mode: Exclude<DriftMode, 'corr
   const { api, reader, memory } = hand;
   const { uid } = known.object.metadata;
   const manager = ownerKey(fieldManager);
-  const before = memory.left.get(applyId(task));
+  const before = memory.left.get(task.applyId);
   if (isSameApply(before?.seen, { hash, uid, owned: known.owned.get(manager) }))
     return { action: 'drifted', ...(before && { drift: before.drift }), isKnown: true };
   const live = await refresh(task.object, hand);
@@ -160,7 +167,7 @@ async function leave(task: OwnTask, known: Entry, mode: Exclude<DriftMode, 'corr
     // What can't be applied any more was changed by others all the same.
     if (!(error instanceof ApiError) || !(error.dryRunUnsupported || error.refused)) throw error;
   }
-  memory.left.set(applyId(task), { seen: { hash, uid, owned }, drift });
+  memory.left.set(task.applyId, { seen: { hash, uid, owned }, drift });
   store.dropDriftRecord(task.key, known.object.metadata.resourceVersion);
   return { action: 'drifted', drift };
 }

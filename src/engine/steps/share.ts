@@ -8,7 +8,7 @@ import { ApiError, classify } from '../../client/api-error.js';
 import { TRIES } from '../../client/retry.js';
 import type { StepHandler } from '../plan/hand.js';
 import {
-  applyId,
+  checkNotTerminating,
   checkPause,
   checkRefusal,
   classifyApply,
@@ -24,7 +24,6 @@ import {
 import type { StepOutcome, Task } from './apply.js';
 import { refresh } from './delete.js';
 import { ownerKey } from './managed-fields.js';
-import { checkNotTerminating } from './ownership.js';
 
 /** Our fields of an object that others share: applied without force, and again where the object has gone. */
 export interface ShareStep extends ForeignStep {
@@ -93,16 +92,16 @@ async function applyWithout(step: ShareStep, whole: Task): Promise<StepOutcome> 
     fromPlan(ref, () => step.onConflict?.(conflicts, object));
   // Conflicts are those of this version: what others let go of meanwhile is tried again.
   const { resourceVersion } = known?.object.metadata ?? {};
-  const before = reductions.get(applyId(whole));
+  const before = reductions.get(whole.applyId);
   const isSame = before?.hash === hash && before.resourceVersion === resourceVersion;
   let conflicts = isSame ? before.conflicts : [];
-  reductions.delete(applyId(whole));
+  reductions.delete(whole.applyId);
   for (let tries = 0; ; tries++) {
     try {
       const less = conflicts.length > 0 ? reduced(conflicts) : undefined;
       const outcome = await ensure(less ? taskOf({ object: less, fieldManager }, hand) : whole);
       if (conflicts.length === 0) return outcome;
-      reductions.set(applyId(whole), { hash, resourceVersion, conflicts });
+      reductions.set(whole.applyId, { hash, resourceVersion, conflicts });
       return { ...outcome, conflicts };
     } catch (error) {
       const cause = error instanceof OperatorError ? error.cause : error;
