@@ -108,7 +108,7 @@ export async function interpret(
   const statusChanges = await writeStatuses(writes, async (write) =>
     turns.take(refOf(write.target), async () => (hand.isDry ? previewStatus : writeStatus)(write, hand)),
   );
-  if (!signal.aborted) sendEvents(events, statusChanges, hand);
+  if (!signal.aborted && events.length > 0) sendEvents(events, statusChanges, hand);
   return {
     ...{ changes, statusChanges, conclusion },
     ...(error && { error }),
@@ -246,7 +246,7 @@ function concluded(plan: Plan, changes: ChangeSet): Conclusion {
  */
 function sendEvents(events: Conclusion['events'], statusChanges: ChangeSet, hand: Hand): void {
   const written = statusChanges.filter(({ action }) => action !== 'failed');
-  const targets = new Set(events.length > 0 ? written.map(({ ref }) => objectId(ref)) : []);
+  const targets = new Set(written.map(({ ref }) => objectId(ref)));
   for (const { regarding, event } of events)
     if (written.length === statusChanges.length || targets.has(objectId(regarding)))
       hand.events.send(regarding, event);
@@ -285,37 +285,28 @@ async function writeStatuses(
  * request may take effect all the same; only the wait for it is. Never rejects unless a step does.
  */
 class Turns {
-  private givenUp: OperatorError | undefined;
-  /** Resolves once the steps that aren't waited for any more have ended. */
-  private pending: Promise<void> | undefined;
+  /** Error for which the plan was given up; and what is still under way, which resolves once it has ended. */
+  readonly ended: { givenUp?: OperatorError; pending?: Promise<void> } = {};
   private aborted: Promise<undefined> | undefined;
 
   constructor(private readonly signal: AbortSignal) {}
 
-  /** Error for which the plan was given up, and what is still under way. */
-  get ended(): Pick<PlanOutcome, 'givenUp' | 'pending'> {
-    const { givenUp, pending } = this;
-    return { ...(givenUp && { givenUp }), ...(pending && { pending }) };
-  }
-
   /** Returns what became of one object. Skipped once the plan was given up. */
   async take(ref: ObjectRef, step: () => Promise<Change>): Promise<Change> {
-    if (this.givenUp) return { ref, action: 'skipped' };
-    const change = this.signal.aborted ? undefined : await this.wait(step());
-    if (change) return change;
-    this.givenUp = this.signal.reason as OperatorError;
-    return { ref, action: 'failed', error: this.givenUp };
-  }
-
-  /** Returns the outcome of the step, or nothing if the signal aborts before. */
-  private async wait(step: Promise<Change>): Promise<Change | undefined> {
-    this.aborted ??= new Promise((resolve) => {
-      this.signal.addEventListener('abort', () => {
-        resolve(undefined);
+    const { signal, ended } = this;
+    if (ended.givenUp) return { ref, action: 'skipped' };
+    if (!signal.aborted) {
+      this.aborted ??= new Promise((resolve) => {
+        signal.addEventListener('abort', () => {
+          resolve(undefined);
+        });
       });
-    });
-    const change = await Promise.race([step, this.aborted]);
-    if (!change) this.pending = Promise.allSettled([this.pending, step]).then(() => undefined);
-    return change;
+      const begun = step();
+      const change = await Promise.race([begun, this.aborted]);
+      if (change) return change;
+      ended.pending = Promise.allSettled([ended.pending, begun]).then(() => undefined);
+    }
+    ended.givenUp = signal.reason as OperatorError;
+    return { ref, action: 'failed', error: ended.givenUp };
   }
 }

@@ -57,15 +57,17 @@ export function withWalkableFields(object: AnyObject, characters = Infinity): An
   let left = WALKED.segments;
   let room = characters;
   const all = managedFieldsOf(object);
-  const entries = all.slice(0, WALKED.entries).filter(({ fieldsV1 = {} }) => {
+  const entries: ManagedFieldsEntry[] = [];
+  for (const entry of all.slice(0, WALKED.entries)) {
+    const { fieldsV1 = {} } = entry;
     const size = sizeOf(fieldsV1);
     // Spelled only once it is known not to be nested too deeply.
     const length = size > left || room === Infinity ? 0 : JSON.stringify(fieldsV1).length;
-    if (size > left || length > room) return false;
+    if (size > left || length > room) continue;
     left -= size;
     room -= length;
-    return true;
-  });
+    entries.push(entry);
+  }
   if (entries.length === all.length) return object;
   const metadata = { ...object.metadata, managedFields: entries };
   return { ...object, metadata };
@@ -292,23 +294,19 @@ export function holds(known: Owned, key: string, live: object, wanted: object): 
 }
 
 function holdsValue(fields: FieldsV1 | undefined, live: unknown, wanted: unknown): boolean {
-  const segments = fields ? segmentsOf(fields) : [];
   // Nothing is recorded of an empty list that is merged by its items.
   if (!fields && Array.isArray(wanted) && wanted.length === 0) return true;
-  if (!isContainer(wanted) || !fields || !/^[fk]:/.test(segments[0] ?? ''))
+  if (!fields || !isContainer(wanted) || !/^[fk]:/.test(lastSegment(fields)))
     return canonicalJson(live ?? null) === canonicalJson(wanted ?? null);
-  if (Array.isArray(wanted)) {
-    const items = itemsBy(keysOf(segments), wanted);
-    const others = itemsBy(keysOf(segments), Array.isArray(live) ? live : []);
-    return segments.every((segment) => {
-      const child = fields[segment] as FieldsV1;
-      const [key, applied] = [recordedKey(segment), recordedKey(segment, child)];
-      return holdsValue(child, others.get(key), items.get(applied));
-    });
+  const [members, others] = [membersOf(wanted, fields), membersOf(live, fields)];
+  for (const [segment, child] of Object.entries(fields)) {
+    if (segment === '.') continue;
+    const key = memberKey(segment, child);
+    if (!holdsValue(child, others.get(memberKey(segment)), members.get(key))) return false;
+    members.delete(key);
   }
-  return membersOf(wanted).every(([name, value]) =>
-    holdsValue(fields[`f:${name}`], memberOf(live, name), value),
-  );
+  for (const [key, member] of members) if (!holdsValue(undefined, others.get(key), member)) return false;
+  return true;
 }
 
 /**
@@ -321,63 +319,15 @@ function isRecordOf(fields: FieldsV1 | undefined, value: unknown, others: Fields
   if (!fields) return vanishes(value, others);
   if (isLeaf(fields)) return true;
   if (!isContainer(value)) return false;
-  const segments = segmentsOf(fields);
-  if (Array.isArray(value)) {
-    const items = itemsBy(keysOf(segments), value);
-    return (
-      items.size === segments.length &&
-      segments.every((segment) => {
-        const child = fields[segment] as FieldsV1;
-        const item = items.get(recordedKey(segment, child));
-        return item !== undefined && isRecordOf(child, item, others?.[segment]);
-      })
-    );
+  const members = membersOf(value, fields);
+  for (const [segment, child] of Object.entries(fields)) {
+    if (segment === '.') continue;
+    const key = memberKey(segment, child);
+    if (!members.has(key) || !isRecordOf(child, members.get(key), others?.[segment])) return false;
+    members.delete(key);
   }
-  const members = membersOf(value);
-  return (
-    segments.every(
-      (segment) => segment.startsWith('f:') && memberOf(value, segment.slice(2)) !== undefined,
-    ) && members.every(([name, member]) => isRecordOf(fields[`f:${name}`], member, others?.[`f:${name}`]))
-  );
-}
-
-function segmentsOf(fields: FieldsV1): string[] {
-  return Object.keys(fields).filter((segment) => segment !== '.');
-}
-
-/** Returns the names of the fields by which the items of a list are merged; nothing where they are values of a set. */
-function keysOf([segment = '']: readonly string[]): readonly string[] | undefined {
-  return segment.startsWith('k:') ? Object.keys(JSON.parse(segment.slice(2)) as object) : undefined;
-}
-
-/** Returns the items of a list by their keys, each list gone through once. */
-function itemsBy(
-  names: readonly string[] | undefined,
-  list: readonly unknown[],
-): ReadonlyMap<string, unknown> {
-  return new Map(
-    list.map((item) => [keyText(names ? names.map((name) => memberOf(item, name)) : [item]), item]),
-  );
-}
-
-/**
- * Returns the key that a segment names.
- * @param fields what is owned of the item: a part of the key that isn't was not applied, but is a default of the schema
- */
-function recordedKey(segment: string, fields: FieldsV1 = {}): string {
-  const key: unknown = JSON.parse(segment.slice(2));
-  if (!segment.startsWith('k:')) return keyText([key]);
-  const isApplied = (name: string): boolean => isLeaf(fields) || `f:${name}` in fields;
-  return keyText(
-    Object.entries(key as object).map(([name, part]: [string, unknown]) =>
-      isApplied(name) ? part : undefined,
-    ),
-  );
-}
-
-/** Spells a key. Of an item that is owned as a whole, nothing shows whether an empty part was applied. */
-function keyText(parts: readonly unknown[]): string {
-  return JSON.stringify(parts.map((part) => (part === '' ? undefined : part)));
+  for (const [key, member] of members) if (!vanishes(member, others?.[key])) return false;
+  return true;
 }
 
 /**
@@ -388,12 +338,51 @@ function vanishes(value: unknown, others: FieldsV1 | undefined): boolean {
   if (!isContainer(value) || (others && isLeaf(others))) return false;
   if (Array.isArray(value)) return value.length === 0;
   const members = membersOf(value);
-  return members.length > 0 && members.every(([name, member]) => vanishes(member, others?.[`f:${name}`]));
+  for (const [key, member] of members) if (!vanishes(member, others?.[key])) return false;
+  return members.size > 0;
 }
 
-/** Returns the members that are sent. */
-function membersOf(value: object): [string, unknown][] {
-  return Object.entries(value).filter(([, member]) => member !== undefined);
+/** Returns the members of a map that are sent, or the items of a list, by their keys; `fields` shows how a list is merged. */
+function membersOf(value: unknown, fields: FieldsV1 = {}): Map<string, unknown> {
+  const members = new Map<string, unknown>();
+  if (Array.isArray(value)) {
+    const names = keyNames(lastSegment(fields));
+    for (const item of value as unknown[]) members.set(itemKey(item, names), item);
+  } else if (isContainer(value)) {
+    for (const [name, member] of Object.entries(value))
+      if (member !== undefined) members.set(`f:${name}`, member);
+  }
+  return members;
+}
+
+/** Returns the last segment, which is no `.` where there are others: they are sorted. */
+function lastSegment(fields: FieldsV1): string {
+  return Object.keys(fields).at(-1) ?? '.';
+}
+
+/**
+ * Returns the key in `membersOf` of what a segment names.
+ * @param fields what is owned of the item: a part of the key that isn't was not applied, but is a default of the schema
+ */
+function memberKey(segment: string, fields: FieldsV1 = {}): string {
+  if (segment.startsWith('f:')) return segment;
+  return itemKey(JSON.parse(segment.slice(2)), keyNames(segment), fields);
+}
+
+/** Returns the names of the fields by which items are merged; nothing where they are the values of a set. */
+function keyNames(segment: string): readonly string[] | undefined {
+  return segment.startsWith('k:') ? Object.keys(JSON.parse(segment.slice(2)) as object) : undefined;
+}
+
+/** Spells the key of an item. Where one is owned as a whole, nothing shows whether an empty part of the key was applied. */
+function itemKey(item: unknown, names: readonly string[] | undefined, fields: FieldsV1 = {}): string {
+  if (!names) return JSON.stringify(item);
+  const parts: unknown[] = [];
+  for (const name of names) {
+    const part = isLeaf(fields) || `f:${name}` in fields ? memberOf(item, name) : undefined;
+    parts.push(part === '' ? undefined : part);
+  }
+  return JSON.stringify(parts);
 }
 
 function memberOf(item: unknown, name: string): unknown {
@@ -402,14 +391,13 @@ function memberOf(item: unknown, name: string): unknown {
 
 /** Drops what identifies an object, which is never owned. */
 function withoutIdentity(intent: object): Readonly<Record<string, unknown>> {
-  const { apiVersion, kind, metadata, ...rest } = intent as Record<string, unknown>;
-  const { labels, annotations, ownerReferences, finalizers, generateName } = (metadata ?? {}) as Record<
-    string,
-    unknown
-  >;
-  const owned = membersOf({ labels, annotations, ownerReferences, finalizers, generateName });
-  return owned.length === 0 ? rest : { ...rest, metadata: Object.fromEntries(owned) };
+  const { apiVersion, kind, metadata = {}, ...rest } = intent as Record<string, object>;
+  const owned: Record<string, unknown> = {};
+  for (const name of OWNED_METADATA) if (name in metadata) owned[name] = (metadata as typeof owned)[name];
+  return membersOf(owned).size === 0 ? rest : { ...rest, metadata: owned };
 }
+
+const OWNED_METADATA = ['labels', 'annotations', 'ownerReferences', 'finalizers', 'generateName'];
 
 /** Reports whether an entry is one of ours: it holds our record of what was applied, or is the status of a custom resource. */
 function isOwnEntry(
@@ -417,8 +405,9 @@ function isOwnEntry(
   { manager = '', subresource, fieldsV1 }: ManagedFieldsEntry,
 ): boolean {
   if (subresource) return subresource === 'status' && manager === statusFieldManager(kind);
-  const annotations = Object.keys(fieldsV1?.['f:metadata']?.['f:annotations'] ?? {});
-  return annotations.some((segment) => isHashAnnotation(segment.slice(2)));
+  for (const segment of Object.keys(fieldsV1?.['f:metadata']?.['f:annotations'] ?? {}))
+    if (isHashAnnotation(segment.slice(2))) return true;
+  return false;
 }
 
 /** Maximum number of entries of ours on one object that leftovers are worked out for. */
@@ -455,14 +444,18 @@ export function hasDrifted(before: Owned & { readonly drifted?: unknown }, after
   if (hashAfter !== hashBefore && hashAfter !== undefined) return false;
   if (hashBefore === undefined) return false;
   if (before.drifted) return true;
-  return [...before.owned].some(([owner, fields]) => owner !== OTHERS && after.owned.get(owner) !== fields);
+  for (const [owner, fields] of before.owned)
+    if (owner !== OTHERS && after.owned.get(owner) !== fields) return true;
+  return false;
 }
 
-/** Returns the hashes of all of our managers that share the object. */
+/** Returns the hashes of all of our managers that share the object; nothing where there are none. */
 function appliedHash({ object }: Owned): string | undefined {
   const { annotations = {} } = object.metadata;
-  const ours = Object.keys(annotations).filter(isHashAnnotation).sort();
-  return ours.length === 0 ? undefined : ours.flatMap((name) => [name, annotations[name]]).join();
+  let hashes = '';
+  for (const name of Object.keys(annotations).sort())
+    if (isHashAnnotation(name)) hashes += `${name} ${annotations[name]},`;
+  return hashes || undefined;
 }
 
 /**
@@ -506,18 +499,16 @@ export const isLeftOver: IsLeftOver = (entry, own) => {
  */
 export function sharedWithLeftovers(object: AnyObject): ReadonlyMap<string, boolean> | undefined {
   if (object.metadata.annotations?.[APPLIED_HASH_ANNOTATION] === undefined) return undefined;
-  const ours = managedFieldsOf(object).filter(
-    (entry) =>
-      entry.operation === 'Apply' && !isLegacy(entry) && !entry.subresource && isOwnEntry(object, entry),
-  );
-  const shares = (isTaken: IsLeftOver, manager: string): boolean =>
-    withoutOwners(isTaken, object, manager) !== undefined;
-  const sharing = ours
-    .slice(0, MAX_OURS)
-    .flatMap(({ manager = '' }) =>
-      shares(isLeftOver, manager) ? [[manager, shares(isLegacy, manager)] as const] : [],
-    );
-  return sharing.length === 0 ? undefined : new Map(sharing);
+  const sharing = new Map<string, boolean>();
+  let ours = 0;
+  for (const entry of managedFieldsOf(object)) {
+    const { manager = '', operation, subresource } = entry;
+    if (operation !== 'Apply' || subresource || isLegacy(entry) || !isOwnEntry(object, entry)) continue;
+    if (withoutOwners(isLeftOver, object, manager))
+      sharing.set(manager, withoutOwners(isLegacy, object, manager) !== undefined);
+    if (++ours === MAX_OURS) break;
+  }
+  return sharing.size > 0 ? sharing : undefined;
 }
 
 /** Returns the entries of an object when no leftover owns what this manager has applied; nothing if that is so already. */

@@ -197,14 +197,15 @@ async function send(task: OwnTask, known: Entry | undefined): Promise<StepOutcom
 /** Sends one apply, and a second one where the first failed for what is recorded about owners. */
 async function request(task: OwnTask, known: Entry | undefined): Promise<Applied> {
   // What isn't known to be ours is never taken by force: others may have created it a moment ago.
-  const apply = async (): Promise<Applied> => sendApply(task, known, known !== undefined);
+  const force = known !== undefined;
   try {
-    return await (isAdopted(task, known) ? adopt(task, apply) : apply());
+    if (known && isHandedOver(known.object, task.owner)) return await adopt(task, known);
+    return await sendApply(task, known, force);
   } catch (error) {
     const undo = known && (await repair(task, error));
     if (!undo) throw error;
     try {
-      return await apply();
+      return await sendApply(task, known, force);
     } catch (again) {
       // What would stay recorded as ours would be drift.
       if (again instanceof ApiError) await undo();
@@ -218,7 +219,8 @@ async function request(task: OwnTask, known: Entry | undefined): Promise<Applied
  * where we don't name it, and the offer, which would outlive the adoption. Where the API server refuses that, as for a field that can't be changed, only the items beside
  * ours in lists go, whichever writer they are from; and where it refuses that too, nothing goes.
  */
-async function adopt(task: OwnTask, apply: () => Promise<Applied>): Promise<Applied> {
+async function adopt(task: OwnTask, known: Entry): Promise<Applied> {
+  const apply = async (): Promise<Applied> => sendApply(task, known, true);
   const { object, fieldManager, hand } = task;
   const { api, reader } = hand;
   let live = await refresh(object, hand);
@@ -361,10 +363,6 @@ async function writeManagedFields(
     await refresh(object, hand);
     throw changedMeanwhile(object, error);
   }
-}
-
-function isAdopted({ owner }: OwnTask, known: Entry | undefined): boolean {
-  return known !== undefined && isHandedOver(known.object, owner);
 }
 
 /** Reports whether a failure leads to deleting the object, and creating it again. */
