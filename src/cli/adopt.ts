@@ -9,7 +9,7 @@ import type { AnyObject, ObjectRef } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
 import { Api } from '../client/api.js';
-import { offerTo } from '../engine/steps/owner.js';
+import { offerTo } from '../engine/steps/apply.js';
 import type { GivenResource, ObjectPreview } from '../engine/preview/preview.js';
 import type { Transport } from '../client/transport.js';
 import { applyDefaults } from '../validate/defaults.js';

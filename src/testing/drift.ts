@@ -11,7 +11,7 @@ import { controllerOf, describeRef, objectId, refOf } from '../contract/object.j
 import type { AnyObject } from '../contract/object.js';
 import { describePath, fieldAt } from '../engine/steps/managed-fields.js';
 import type { FieldPath, FieldsV1 } from '../engine/steps/managed-fields.js';
-import { offerTo } from '../engine/steps/owner.js';
+import { offerTo } from '../engine/steps/apply.js';
 import { ifRefused, renderingOf } from './audit.js';
 import { collection } from './cluster.js';
 import { ownEntries } from './compare.js';

@@ -1,8 +1,8 @@
 import type { Change } from '../../contract/change.js';
-import { APPLIED_HASH_ANNOTATION, SHARED_HASH_PREFIX } from '../../contract/names.js';
+import { ADOPT_BY_ANNOTATION, APPLIED_HASH_ANNOTATION, SHARED_HASH_PREFIX } from '../../contract/names.js';
 import { recordOf, recordText } from '../../values/projections.js';
 import { contentHash } from '../../values/json.js';
-import { describeRef, keyOf, objectId, refOf } from '../../contract/object.js';
+import { controllerOf, describeRef, keyOf, objectId, refOf } from '../../contract/object.js';
 import type { AnyObject, OwnerReference } from '../../contract/object.js';
 import { OperatorError } from '../../contract/error.js';
 import type { StatusWrite } from '../../contract/plan.js';
@@ -13,7 +13,6 @@ import type { Entry, Store } from '../watch/cache.js';
 import { driftOf, holds, ownerKey, stands } from './managed-fields.js';
 import type { LastApply, Refused } from './memory.js';
 import { refresh } from './delete.js';
-import { isHandedOver } from './owner.js';
 
 /** Outcome of a step. */
 export type StepOutcome = Omit<Change, 'ref'>;
@@ -76,6 +75,20 @@ export function taskOf(
 /** Returns an intent that names nothing but the object: then all that was applied is given up. */
 export function withoutContent({ apiVersion, kind, metadata: { namespace, name } }: AnyObject): AnyObject {
   return { apiVersion, kind, metadata: { name, ...(namespace && { namespace }) } };
+}
+
+/** The value of `adopt-by` that hands an object over. */
+export function offerTo({ kind, name }: Pick<OwnerReference, 'kind' | 'name'>): string {
+  return `${kind}/${name}`;
+}
+
+/** Reports whether an object has no controller, and is handed over to this owner. */
+export function isHandedOver(object: AnyObject, owner: OwnerReference | undefined): boolean {
+  return (
+    owner !== undefined &&
+    !controllerOf(object) &&
+    object.metadata.annotations?.[ADOPT_BY_ANNOTATION] === offerTo(owner)
+  );
 }
 
 /**

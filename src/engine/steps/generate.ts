@@ -16,12 +16,13 @@ import {
   checkRefusal,
   countApply,
   fightId,
+  isHandedOver,
   remembered,
   taskOf,
 } from './apply.js';
 import type { StepOutcome, Task } from './apply.js';
 import { refresh } from './delete.js';
-import { checkOwner, checkOwnership, collect, isHandedOver, isOrphan } from './owner.js';
+import { checkOwner, checkOwnership, collect, isOrphan } from './owner.js';
 import type { OwnedTask } from './owner.js';
 
 /**

@@ -19,6 +19,7 @@ import {
   fightId,
   isCurrent,
   isDrift,
+  isHandedOver,
   leaveAsIs,
   outcomeOf,
   remembered,
@@ -58,7 +59,6 @@ import {
   collect,
   finishGivingBack,
   giveBackIfOthersCreated,
-  isHandedOver,
   isOrphan,
 } from './owner.js';
 import type { OwnedTask } from './owner.js';

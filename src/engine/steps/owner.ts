@@ -7,7 +7,7 @@ import type { ResourceType } from '../../contract/resource.js';
 import type { Api } from '../../client/api.js';
 import type { Hand } from '../plan/hand.js';
 import type { Entry } from '../watch/cache.js';
-import { withoutContent, withUid } from './apply.js';
+import { isHandedOver, offerTo, withoutContent, withUid } from './apply.js';
 import type { Task } from './apply.js';
 import { deleteObject, refresh } from './delete.js';
 import { isAppliedBy, managedFieldsOf, without } from './managed-fields.js';
@@ -245,20 +245,6 @@ export function checkOwnership(object: AnyObject, owner: OwnerReference): void {
     reason: 'OwnershipConflict',
     message: `${what} exists already and is controlled by ${controller.kind} ${controller.name}${group}; ${rename}`,
   });
-}
-
-/** The value of `adopt-by` that hands an object over. */
-export function offerTo({ kind, name }: Pick<OwnerReference, 'kind' | 'name'>): string {
-  return `${kind}/${name}`;
-}
-
-/** Reports whether an object has no controller, and is handed over to this owner. */
-export function isHandedOver(object: AnyObject, owner: OwnerReference | undefined): boolean {
-  return (
-    owner !== undefined &&
-    !controllerOf(object) &&
-    object.metadata.annotations?.[ADOPT_BY_ANNOTATION] === offerTo(owner)
-  );
 }
 
 /**
