@@ -70,8 +70,9 @@ export function objectId(object: KubernetesObject | ObjectRef): string {
 }
 
 /** For people and logs: `Deployment shop/web`. */
-export function describeRef(ref: ObjectRef): string {
-  return `${ref.kind} ${objectKey(ref.namespace, ref.name)}`;
+export function describeRef(object: KubernetesObject | ObjectRef): string {
+  const { namespace, name } = 'metadata' in object ? object.metadata : object;
+  return `${object.kind} ${objectKey(namespace, name)}`;
 }
 
 /** `namespace/name`, or `name` alone for what has no namespace. */

@@ -1,17 +1,10 @@
 import type { CustomResourceDefinition } from '../contract/crd.js';
 import { OperatorError } from '../contract/error.js';
 import type { Kind } from '../contract/kind.js';
-import { keyOf, objectId } from '../contract/object.js';
+import { describeRef, keyOf, objectId } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { definitionName, definitionType, resourceType } from '../contract/resource.js';
-import {
-  appliedEntry,
-  nameOf,
-  namespaceType,
-  prometheusRuleType,
-  serviceMonitorType,
-  typeOf,
-} from './objects.js';
+import { appliedEntry, namespaceType, prometheusRuleType, serviceMonitorType, typeOf } from './objects.js';
 import type { ClusterApi } from '../client/cluster.js';
 import type { Report } from './objects.js';
 import {
@@ -91,14 +84,14 @@ export async function applyInstallation(
   for (const step of steps) {
     // In a namespace that isn't there yet, nothing can be tried.
     if (dryRun && isNew && step.object.metadata.namespace === props.namespace)
-      report(`${nameOf(step.object)} would be created`);
+      report(`${describeRef(step.object)} would be created`);
     else await applyStep(step, { namespace: props.namespace, dryRun }, cluster, report);
     if (step === definitions.at(-1) && !dryRun) await established(definitions, cluster);
   }
   const wanted = new Set(objects.map(objectId));
   for (const { type, object } of installed.filter((each) => !wanted.has(objectId(each.object)))) {
     await cluster.delete(type, object, 'Background', dryRun);
-    report(`${nameOf(object)} ${dryRun ? 'would be ' : ''}deleted`);
+    report(`${describeRef(object)} ${dryRun ? 'would be ' : ''}deleted`);
   }
 }
 
@@ -110,7 +103,7 @@ async function stepsFor(objects: readonly AnyObject[], cluster: ClusterApi): Pro
     const found = await Promise.all(presents);
     steps = objects.map((object, index) => ({ object, present: found[index] }));
     const going = found.find((present) => present?.metadata.deletionTimestamp !== undefined);
-    return going ? `${nameOf(going)}, which is being deleted, is gone` : '';
+    return going ? `${describeRef(going)}, which is being deleted, is gone` : '';
   });
   return steps;
 }
@@ -125,7 +118,7 @@ function refuseForeign(namespace: string, steps: readonly Step[]): void {
   const remedy = isHelms(foreign)
     ? `Helm: change it with "helm upgrade", or remove it first with "${removalOf(foreign)}"`
     : 'another client: remove it, or install into another namespace with --namespace';
-  const message = `${nameOf(foreign)} exists and was created by ${remedy}`;
+  const message = `${describeRef(foreign)} exists and was created by ${remedy}`;
   throw new OperatorError({ reason: 'OwnershipConflict', message });
 }
 
@@ -136,7 +129,7 @@ async function applyStep(
   report: Report,
 ): Promise<void> {
   if (object.kind === 'Namespace' && present && !isOf(namespace, present)) {
-    report(`${nameOf(object)} ${dryRun ? 'would be ' : ''}left as it is`);
+    report(`${describeRef(object)} ${dryRun ? 'would be ' : ''}left as it is`);
     return;
   }
   const uid = present?.metadata.uid;
@@ -156,7 +149,7 @@ async function applyStep(
   const applied = await cluster.apply(typeOf(object), body, options);
   const same = present !== undefined && isUnchanged(present, applied.object);
   const done = applied.created ? 'created' : 'configured';
-  report(`${nameOf(object)} ${same ? 'unchanged' : dryRun ? `would be ${done}` : done}`);
+  report(`${describeRef(object)} ${same ? 'unchanged' : dryRun ? `would be ${done}` : done}`);
 }
 
 async function established(definitions: readonly Step[], cluster: ClusterApi): Promise<void> {

@@ -1,4 +1,3 @@
-import { describeRef, refOf } from '../contract/object.js';
 import type { AnyObject, KubernetesObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
@@ -16,11 +15,6 @@ export const prometheusRuleType = resourceType({ apiVersion: MONITORING, kind: '
 /** Returns the type of an object of Kubernetes' own, whose plural follows from its kind. */
 export function typeOf({ apiVersion, kind, metadata }: KubernetesObject): ResourceType {
   return resourceType({ apiVersion, kind, namespaced: metadata.namespace !== undefined });
-}
-
-/** For messages: `Deployment shop/web`. */
-export function nameOf(object: AnyObject): string {
-  return describeRef(refOf(object));
 }
 
 /** Returns what a field manager has applied of an object, from its managedFields; undefined where that is nothing. */

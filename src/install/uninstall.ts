@@ -3,11 +3,11 @@ import type { CustomResourceDefinition } from '../contract/crd.js';
 import { OperatorError } from '../contract/error.js';
 import type { Kind } from '../contract/kind.js';
 import { childrenFieldManager, LEASE_NAME } from '../contract/names.js';
-import { controllerOf, keyOf, objectId, objectKey } from '../contract/object.js';
+import { controllerOf, describeRef, keyOf, objectId, objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { definitionType, groupKind, resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
-import { appliedEntry, nameOf, namespaceType } from './objects.js';
+import { appliedEntry, namespaceType } from './objects.js';
 import { isPartial } from '../client/cluster.js';
 import type { ClusterApi } from '../client/cluster.js';
 import type { Report } from './objects.js';
@@ -123,7 +123,7 @@ async function remove(
     if (count(type) > MAX_LINES && dryRun) return;
     await cluster.delete(type, object, propagation, dryRun);
     const along = propagation === 'Foreground' ? ', with what it owns' : '';
-    report(`${nameOf(object)} ${dryRun ? 'would be deleted' : 'deleted'}${along}`);
+    report(`${describeRef(object)} ${dryRun ? 'would be deleted' : 'deleted'}${along}`);
   };
   const gone = async ({ type, object }: Installed): Promise<void> => {
     const isThere = async (): Promise<boolean> =>
@@ -148,7 +148,7 @@ async function remove(
         await removed(one, 'Foreground');
         seen.add(one.object.metadata.uid);
       }
-      return left[0] && !dryRun ? `${nameOf(left[0].object)} is gone, with what it owns` : '';
+      return left[0] && !dryRun ? `${describeRef(left[0].object)} is gone, with what it owns` : '';
     });
     for (const [kind, all] of counts)
       if (dryRun && all > MAX_LINES) report(`${kind}: ${all - MAX_LINES} more would be deleted`);
@@ -157,7 +157,7 @@ async function remove(
   }
   for (const one of installed) if (!controllers.includes(one)) await removed(one, 'Background');
   const why = home ? await leftoversIn(namespace, cluster, wouldGo) : '';
-  if (home && why !== '') report(`${nameOf(home)} ${dryRun ? 'would stay' : 'stays'}, ${why}`);
+  if (home && why !== '') report(`${describeRef(home)} ${dryRun ? 'would stay' : 'stays'}, ${why}`);
   else if (home) {
     await removed({ type: namespaceType, object: home }, 'Background');
     await gone({ type: namespaceType, object: home });
@@ -245,7 +245,7 @@ async function leavings(namespace: string, kinds: readonly Kind[], cluster: Clus
     throw new OperatorError({
       reason: 'UnknownKind',
       message:
-        `${nameOf(unknown)} was installed with a kind that isn't known here, so what its custom resources have put ` +
+        `${describeRef(unknown)} was installed with a kind that isn't known here, so what its custom resources have put ` +
         'into shared objects would stay: name the configuration with that kind by --config, or delete the CRD yourself first',
     });
   const definitions = found.map((object) => ({ type: definitionType, object }));
@@ -301,12 +301,12 @@ async function releaseAll(
     };
     try {
       await cluster.apply(type, nothing, { fieldManager, force: false, dryRun });
-      report(`${nameOf(nothing)} ${dryRun ? 'would be ' : ''}released from ${fieldManager}`);
+      report(`${describeRef(nothing)} ${dryRun ? 'would be ' : ''}released from ${fieldManager}`);
     } catch (error) {
       if (!(error instanceof OperatorError)) throw error;
       if (!(await cluster.find(type, keyOf(object)))) continue;
       if (error.retry !== 'onChange') throw error;
-      if (dryRun) report(`${nameOf(nothing)} can't be released: ${error.message}`);
+      if (dryRun) report(`${describeRef(nothing)} can't be released: ${error.message}`);
       else refusals.push(error);
     }
   }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { isHashAnnotation } from '../contract/names.js';
-import { controllerOf, describeRef, objectId, refOf } from '../contract/object.js';
+import { controllerOf, describeRef, objectId } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { describePath, driftOf, fieldAt, managedFieldsOf } from '../engine/steps/managed-fields.js';
 import { isContainer } from '../values/json.js';
@@ -72,7 +72,7 @@ export function causes(applies: Applies, last: Applies, before: readonly AnyObje
   const lines = [...applies].flatMap(([id, apply]) => {
     const was = before.find((object) => objectId(object) === objectId(apply.kept)) ?? apply.kept;
     const found = causesOf(apply, last.get(id)?.sent ?? apply.sent, was);
-    return found.map((cause) => `; ${describeRef(refOf(apply.kept))}: ${cause}`);
+    return found.map((cause) => `; ${describeRef(apply.kept)}: ${cause}`);
   });
   return lines.slice(0, 3).join('');
 }
@@ -159,7 +159,7 @@ function requireApart(trial: Trial, ofOne: readonly AnyObject[], ofBoth: readonl
   const isOwn = (object: AnyObject): boolean => !trial.isShared(object);
   const [own, both] = [ofOne.filter(isOwn), ofBoth.filter(isOwn)];
   if (both.length !== 2 * own.length) {
-    const shared = own.map((object) => describeRef(refOf(object))).join(', ');
+    const shared = own.map((object) => describeRef(object)).join(', ');
     throw new Error(
       `one makes ${own.length} objects (${shared}), both together ${both.length}: put the name of the custom resource into theirs`,
     );
@@ -239,7 +239,7 @@ async function requireTrue(trial: Trial, onUnready?: () => void): Promise<void> 
     const ready = conditionOf(cr, 'Ready');
     if (unready && ready?.status === 'True')
       throw new Error(
-        `Ready is True (${ready.reason}: ${ready.message}), while ${describeRef(refOf(unready))} isn't ready`,
+        `Ready is True (${ready.reason}: ${ready.message}), while ${describeRef(unready)} isn't ready`,
       );
   });
 }

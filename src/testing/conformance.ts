@@ -5,7 +5,6 @@ import { oneOf } from '../values/suggest.js';
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { Kind } from '../contract/kind.js';
 import type { AnyObject } from '../contract/object.js';
-import { resourceType } from '../contract/resource.js';
 import { rulesFor } from '../install/rules.js';
 import { judge, KnownKinds } from '../validate/custom-resource.js';
 import { formatProblem } from '../validate/problem.js';
@@ -13,7 +12,6 @@ import { showValue } from '../values/path.js';
 import { accountKubeconfig, grant, installCrd, withdraw } from './account.js';
 import { collisions, ownership, settling, status } from './checks.js';
 import { Cluster } from './cluster.js';
-import { eventually } from './eventually.js';
 import { events, kills, observed, order, references, values } from './disturbances.js';
 import { adoption, control, drift } from './drift.js';
 import { listKeys, rendering } from './offline-checks.js';
@@ -93,7 +91,6 @@ export async function sweep(
   const cluster = new Cluster(sandbox);
   try {
     await installCrd(cluster, kind);
-    await requireCollected(cluster, kind, samples[0]);
     return await runChecks(cluster, kind, samples, options);
   } finally {
     await cluster.close();
@@ -238,29 +235,4 @@ function unusable(
     common &&
     `${type.kind} shares a ${common.type.kind} in the namespace ${common.namespaces?.join() ?? ''}, which all trials would have in common; lead it to site.elsewhere, by flags or policy of the option surroundings`
   );
-}
-
-const configMaps = resourceType({ apiVersion: 'v1', kind: 'ConfigMap' });
-
-/** Waits until the garbage collector knows the kind: it looks for new kinds every half minute only. */
-async function requireCollected(cluster: Cluster, { type }: Kind, sample?: AnyObject): Promise<void> {
-  const namespace = await cluster.makeNamespace('sweep');
-  const metadata = { name: 'collected', namespace };
-  try {
-    const { apiVersion, kind } = type;
-    const owner = await cluster.create(type, { ...sample, apiVersion, kind, metadata });
-    const ownerReferences = [{ apiVersion, kind, name: metadata.name, uid: owner.metadata.uid ?? '' }];
-    const child = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { ...metadata, ownerReferences } };
-    await cluster.create(configMaps, child);
-    await cluster.delete({ type, ...metadata });
-    await eventually(
-      async () => {
-        if (await cluster.find({ type: configMaps, ...metadata }))
-          throw new Error(`The garbage collector doesn't know ${kind} yet`);
-      },
-      { deadlineMilliseconds: 90_000, intervalMilliseconds: 200 },
-    );
-  } finally {
-    await removeNamespace(cluster, namespace);
-  }
 }

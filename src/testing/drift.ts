@@ -7,7 +7,7 @@ import {
   isHashAnnotation,
   PAUSED_ANNOTATION,
 } from '../contract/names.js';
-import { controllerOf, describeRef, objectId, refOf } from '../contract/object.js';
+import { controllerOf, describeRef, objectId } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { describePath, fieldAt } from '../engine/steps/managed-fields.js';
 import type { FieldPath, FieldsV1 } from '../engine/steps/managed-fields.js';
@@ -135,7 +135,7 @@ async function put(trial: Trial, object: AnyObject, path: FieldPath, value: unkn
     if (answer.status >= 300 || isDeepStrictEqual(fieldAt(answer.body, path), fieldAt(before, path)))
       return false;
     const shown = value === undefined ? 'nothing' : JSON.stringify(value);
-    trial.steps.push(`set ${describePath(path)} of ${describeRef(refOf(object))} to ${shown}`);
+    trial.steps.push(`set ${describePath(path)} of ${describeRef(object)} to ${shown}`);
     return true;
   }
 }
@@ -265,7 +265,7 @@ export async function adoption(run: ConformanceRun): Promise<Outcome> {
       const taken = (await trial.objects()).find(
         (object) => uids.includes(object.metadata.uid) && controllerOf(object),
       );
-      if (taken) throw new Error(`it takes ${describeRef(refOf(taken))}, which isn't handed over to it`);
+      if (taken) throw new Error(`it takes ${describeRef(taken)}, which isn't handed over to it`);
       trial.steps.push('hand them over to it');
       const offer = offerTo({ kind: kind.type.kind, name: trial.name });
       await mark({ annotations: { [ADOPT_BY_ANNOTATION]: offer } });
@@ -275,7 +275,7 @@ export async function adoption(run: ConformanceRun): Promise<Outcome> {
     await becomes(trial, expected);
     const uids = (await trial.objects()).map(({ metadata }) => metadata.uid);
     const replaced = left.find(({ metadata }) => !uids.includes(metadata.uid));
-    if (replaced) throw new Error(`it replaces ${describeRef(refOf(replaced))} instead of taking it`);
+    if (replaced) throw new Error(`it replaces ${describeRef(replaced)} instead of taking it`);
     count += left.length;
   });
   return { tried: `${count} objects without an owner: its own, kept ones and those of others`, failures };

@@ -489,6 +489,7 @@ const STUCK_MILLISECONDS = 5_000;
 /** Time after which an operator knows that everything is there. */
 const BEHIND_MILLISECONDS = 3_000;
 export const CONVERGENCE_MILLISECONDS = 12_000;
+const COLLECTED_MILLISECONDS = 45_000;
 
 /** Members of a trial that waiting needs. */
 export type Rolling = Pick<Trial, 'settled' | 'isAlive' | 'objects' | 'pods' | 'state'> & {
@@ -589,7 +590,7 @@ export async function isGone(trial: Trial, orDead = false): Promise<void> {
     if (changed) throw new Error(`when it is deleted, ${changed.text}`);
   };
   // The garbage collector looks for new kinds every half minute only.
-  await eventually(requireGone, { deadlineMilliseconds: 45_000, intervalMilliseconds: 100 });
+  await soon(trial, COLLECTED_MILLISECONDS, requireGone);
 }
 
 /**

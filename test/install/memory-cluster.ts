@@ -1,11 +1,10 @@
 import { OperatorError } from '../../src/contract/error.js';
-import { objectId, objectKey } from '../../src/contract/object.js';
+import { describeRef, objectId, objectKey } from '../../src/contract/object.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { groupKind } from '../../src/contract/resource.js';
 import type { ResourceType } from '../../src/contract/resource.js';
 import type { Applied, ApplyOptions, ListScope } from '../../src/client/api.js';
 import type { ClusterApi, ServedTypes } from '../../src/client/cluster.js';
-import { nameOf } from '../../src/install/objects.js';
 
 /** Of labels, what each field manager has applied. */
 const LABELS = 'f:labels';
@@ -44,7 +43,7 @@ function merged(present: AnyObject | undefined, object: AnyObject, manager: stri
 function conflict(object: AnyObject): OperatorError {
   return new OperatorError({
     reason: 'Conflict',
-    message: `Apply ${nameOf(object)}: the UID is another one`,
+    message: `Apply ${describeRef(object)}: the UID is another one`,
   });
 }
 
@@ -117,13 +116,13 @@ export class MemoryCluster implements ClusterApi {
     const present = await this.find(type, objectKey(namespace, name));
     if (uid !== undefined && uid !== present?.metadata.uid) throw conflict(object);
     if (dryRun) return { object: merged(present, object, fieldManager), created: !present };
-    this.writes.push(`apply ${nameOf(object)} by ${fieldManager}`);
+    this.writes.push(`apply ${describeRef(object)} by ${fieldManager}`);
     return { object: this.put(merged(present, object, fieldManager)), created: !present };
   }
 
   delete(_: ResourceType, seen: AnyObject, propagation: string, dryRun?: boolean): Promise<void> {
     if (dryRun) return Promise.resolve();
-    this.writes.push(`delete ${nameOf(seen)} ${propagation}`);
+    this.writes.push(`delete ${describeRef(seen)} ${propagation}`);
     this.remove(seen);
     return Promise.resolve();
   }
