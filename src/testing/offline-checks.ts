@@ -4,6 +4,7 @@ import { messageOf, OperatorError } from '../contract/error.js';
 import { isMap, objectId } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { withShiftedDateAndRandom } from '../render/renderer.js';
+import { schemasBelow } from '../validate/unchanged.js';
 import { byId, differences, digestsOf, withoutDigests } from './compare.js';
 import type { Failure, Outcome } from './report.js';
 import { rendered } from './tested-kind.js';
@@ -29,14 +30,10 @@ interface SchemaList {
 }
 
 function listsIn(schema: StructuralSchema, path: string): SchemaList[] {
-  const { items, properties = {}, additionalProperties } = schema;
-  return [
-    ...Object.entries(properties).flatMap(([name, property]) =>
-      listsIn(property, path === '' ? name : `${path}.${name}`),
-    ),
-    ...(typeof additionalProperties === 'object' ? listsIn(additionalProperties, `${path}.*`) : []),
-    ...(items ? [{ path, schema }, ...listsIn(items, `${path}[]`)] : []),
-  ];
+  const below = Object.entries(schemasBelow(schema)).flatMap(([step, inner]) =>
+    listsIn(inner, step === '[]' || path === '' ? path + step : `${path}.${step}`),
+  );
+  return [...(schema.items ? [{ path, schema }] : []), ...below];
 }
 
 let renderings = 0;

@@ -5,6 +5,7 @@ import type { StructuralSchema } from '../contract/crd.js';
 import type { Kind } from '../contract/kind.js';
 import { judge, KnownKinds } from '../validate/custom-resource.js';
 import { applyDefaults } from '../validate/defaults.js';
+import { schemasBelow } from '../validate/unchanged.js';
 import type { Problem } from '../validate/problem.js';
 
 export type Spec = Readonly<Record<string, unknown>>;
@@ -60,11 +61,8 @@ export interface Fields {
 
 /** Returns every field of a schema that holds a value. */
 export function leavesOf(schema: StructuralSchema, path: Path = []): Path[] {
-  const { items, properties = {}, additionalProperties } = schema;
-  if (items) return leavesOf(items, [...path, '[]']);
-  if (typeof additionalProperties === 'object') return leavesOf(additionalProperties, [...path, '*']);
-  const inner = Object.entries(properties);
-  return inner.length === 0 ? [path] : inner.flatMap(([key, child]) => leavesOf(child, [...path, key]));
+  const inner = Object.entries(schemasBelow(schema));
+  return inner.length === 0 ? [path] : inner.flatMap(([step, child]) => leavesOf(child, [...path, step]));
 }
 
 /** Returns a path and all that it lies in, the path last. */
@@ -75,10 +73,9 @@ export function pathsTo(path: Path): Path[] {
 /** @throws where the schema has nothing at the path */
 export function schemaAt(schema: StructuralSchema, path: Path): StructuralSchema {
   return path.reduce((at, step) => {
-    const { items, additionalProperties: values, properties } = at;
-    const below = step === '[]' && items ? items : typeof values === 'object' ? values : properties?.[step];
-    if (!below) throw new Error(`The schema has no ${step}`);
-    return below;
+    const { [step]: below, '*': value = below } = schemasBelow(at);
+    if (!value) throw new Error(`The schema has no ${step}`);
+    return value;
   }, schema);
 }
 
@@ -205,15 +202,11 @@ function fromSchema(schema: StructuralSchema): unknown[] {
 }
 
 function isMakeable(schema: StructuralSchema, path: Path, choices: Fields['choices']): boolean {
-  const { items, additionalProperties, properties, required = [] } = schema;
-  if (items) return isMakeable(items, [...path, '[]'], choices);
-  if (typeof additionalProperties === 'object')
-    return isMakeable(additionalProperties, [...path, '*'], choices);
-  if (!properties) return choices(path).length > 0;
-  return required.every((key) => {
-    const property = properties[key];
-    return !property || isMakeable(property, [...path, key], choices);
-  });
+  const { properties, required = [] } = schema;
+  const below = Object.entries(schemasBelow(schema));
+  if (below.length === 0) return properties !== undefined || choices(path).length > 0;
+  const needed = properties ? below.filter(([step]) => required.includes(step)) : below;
+  return needed.every(([step, child]) => isMakeable(child, [...path, step], choices));
 }
 
 /** Returns a set, or a list with keys, in which each item is once: of duplicates, the last. */

@@ -89,3 +89,9 @@ export function schemaBelow(
   if (Object.hasOwn(properties, step)) return properties[step];
   return typeof additionalProperties === 'object' ? additionalProperties : undefined;
 }
+
+/** Returns the schemas right below one: of fields by name, of the values of a map as `*`, and of the items of a list as `[]`. */
+export function schemasBelow(schema: StructuralSchema): Readonly<Record<string, StructuralSchema>> {
+  const { properties, additionalProperties: values, items } = schema;
+  return { ...properties, ...(typeof values === 'object' && { '*': values }), ...(items && { '[]': items }) };
+}

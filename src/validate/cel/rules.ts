@@ -8,7 +8,7 @@ import { showValue } from '../../values/path.js';
 import type { Path, Problem } from '../problem.js';
 import { objectSchema } from '../structural.js';
 import type { Ruled } from '../structural.js';
-import { isUnchanged } from '../unchanged.js';
+import { isUnchanged, schemasBelow } from '../unchanged.js';
 import { ENVIRONMENT, typedList } from './environment.js';
 
 const compiled = new WeakMap<StructuralSchema, readonly (Rule | UnknownRule)[]>();
@@ -23,12 +23,8 @@ function rulesOf(schema: StructuralSchema): readonly (Rule | UnknownRule)[] {
 
 /** Returns the rules of a schema and all below that aren't judged here, since they use what only the API server has. */
 export function unknownRules(schema: StructuralSchema): UnknownRule[] {
-  const { properties = {}, additionalProperties, items } = schema;
-  const below = [...Object.values(properties), additionalProperties, items];
-  return [
-    ...rulesOf(schema).filter((rule) => 'why' in rule),
-    ...below.flatMap((each) => (typeof each === 'object' ? unknownRules(each) : [])),
-  ];
+  const below = Object.values(schemasBelow(schema)).flatMap(unknownRules);
+  return [...rulesOf(schema).filter((rule) => 'why' in rule), ...below];
 }
 
 /**
