@@ -80,33 +80,23 @@ const DEBUG_MINUTES = 10;
 /**
  * Has SIGUSR2 raise the level to `debug` for ten minutes, without a restart that might hide the problem; another signal
  * restarts the ten minutes. A level that logs more already stays.
- * @returns ends it, and restores the default effect of the signal
  */
-export function debugOnSignal(log: RootLogger, timers: Timers): () => void {
+export function debugOnSignal(log: RootLogger, timers: Timers): void {
   const rank = (level: string): number => LOG_LEVELS.indexOf(level as LogLevel);
-  let usual: string | undefined;
-  let timer: ReturnType<Timers['setTimer']> | undefined;
-  const end = (): void => {
-    timer?.cancel();
-    timer = undefined;
-    if (usual === undefined) return;
-    log.info({ logLevel: usual }, 'log level restored');
-    log.level = usual;
-    usual = undefined;
-  };
-  const begin = (): void => {
-    timer?.cancel();
-    usual ??= log.level;
+  let raised: { readonly usual: string; readonly timer: ReturnType<Timers['setTimer']> } | undefined;
+  process.on('SIGUSR2', () => {
+    raised?.timer.cancel();
+    const usual = raised?.usual ?? log.level;
     if (rank(usual) > rank('debug')) log.level = 'debug';
     const fields = { logLevel: log.level, usualLogLevel: usual, minutes: DEBUG_MINUTES };
     log.info(fields, 'log level raised by SIGUSR2');
-    timer = timers.setTimer(DEBUG_MINUTES * 60_000, end);
-  };
-  process.on('SIGUSR2', begin);
-  return () => {
-    process.off('SIGUSR2', begin);
-    end();
-  };
+    const timer = timers.setTimer(DEBUG_MINUTES * 60_000, () => {
+      raised = undefined;
+      log.info({ logLevel: usual }, 'log level restored');
+      log.level = usual;
+    });
+    raised = { usual, timer };
+  });
 }
 
 const REDACTED = '[redacted]';

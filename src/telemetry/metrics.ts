@@ -206,10 +206,9 @@ const RESOLUTION_MILLISECONDS = 100;
 /**
  * Registers the metrics of any process, under the names of the Prometheus client libraries, and the lag of the event loop.
  * Only the lag has a timer, so this is called where metrics are served, and nowhere else.
- * @returns ends it
  * @see https://prometheus.io/docs/instrumenting/writing_clientlibs/#process-metrics
  */
-export function observeProcess(metrics: Metrics): () => void {
+export function observeProcess(metrics: Metrics): void {
   const registers = [metrics.registry];
   const gauge = (name: string, help: string): Gauge => new Gauge({ name, help, registers });
   const cpuHelp = 'CPU time of the process, user and system';
@@ -242,7 +241,4 @@ export function observeProcess(metrics: Metrics): () => void {
       metrics.eventLoopLagSeconds.set({ quantile }, seconds);
     delay.reset();
   });
-  return () => {
-    delay.disable();
-  };
 }

@@ -58,7 +58,7 @@ describe('SIGUSR2', () => {
     const clock = new VirtualClock();
     const text = await logged({ level: 'info', format: 'json' }, (log) => {
       const grandchild = log.child({ controller: 'widget' }).child({ name: 'web' });
-      const end = debugOnSignal(log, clock);
+      debugOnSignal(log, clock);
       const say = (message: string): void => {
         grandchild.debug(`${message}, old`);
         grandchild.child({}).debug(`${message}, new`);
@@ -66,7 +66,7 @@ describe('SIGUSR2', () => {
       try {
         act({ clock, signal: () => void process.emit('SIGUSR2'), say });
       } finally {
-        end();
+        process.removeAllListeners('SIGUSR2');
       }
     });
     // A field of that name would take the place of the line's own level.

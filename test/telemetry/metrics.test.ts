@@ -52,7 +52,7 @@ const busy = (milliseconds: number): void => {
 
 it('reports how late the event loop was since the last scrape', async () => {
   const metrics = new Metrics();
-  onTestFinished(observeProcess(metrics));
+  observeProcess(metrics);
   const max = 'reconstruct_event_loop_lag_seconds{quantile="max"}';
   const turn = () => new Promise((resolve) => setTimeout(resolve, 150));
   // On a busy machine the first sample may come after the first pause.
@@ -75,7 +75,7 @@ it('reports how late the event loop was since the last scrape', async () => {
 
 it('shows what dashboards of any process need', async () => {
   const metrics = new Metrics();
-  onTestFinished(observeProcess(metrics));
+  observeProcess(metrics);
   const first = await metrics.scrape();
   expect(first).toContain('reconstruct_event_loop_lag_seconds{quantile="p99"} 0');
   busy(50);

@@ -13,7 +13,7 @@ export interface RegisteredMetric {
 /** Whatever is registered, by the kinds that come with the project too. */
 export async function registeredMetrics(): Promise<RegisteredMetric[]> {
   const metrics = new Metrics();
-  const end = observeProcess(metrics);
+  observeProcess(metrics);
   const controllers = builtInKinds.flatMap((kind) => kind.controllers({ render: () => [] }));
   for (const controller of controllers) new KindMetrics(metrics, controller.metrics ?? [], silentLogger);
   const labels = new Map(
@@ -22,7 +22,6 @@ export async function registeredMetrics(): Promise<RegisteredMetric[]> {
       .map((metric) => [metric.name, (metric as { labelNames?: readonly string[] }).labelNames ?? []]),
   );
   const known = await metrics.registry.getMetricsAsJSON();
-  end();
   return known.map(({ name, type, help }) => ({
     ...{ name, help, type: String(type), labels: labels.get(name) ?? [] },
   }));
