@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { repoFolder } from '../../sandbox/paths.js';
 import { Metrics, observeProcess } from '../../src/telemetry/metrics.js';
 import { asMarkdown } from './markdown.js';
