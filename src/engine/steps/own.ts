@@ -37,20 +37,22 @@ import {
   isAppliedBy,
   isLeftOver,
   isLegacy,
-  isUnapplied,
-  itemsBeside,
-  itemsInTheWay,
   managedFieldsOf,
   ownedFields,
   ownerKey,
   wasAppliedBy,
+  withoutOwners,
+  withWalkableFields,
+} from './managed-fields.js';
+import {
+  isUnapplied,
+  itemsBeside,
+  itemsInTheWay,
   withApiVersion,
   withContentTaken,
   withItemsTaken,
   withOfferTaken,
-  withoutOwners,
-  withWalkableFields,
-} from './managed-fields.js';
+} from './records.js';
 import type { IsLeftOver, ManagedFieldsEntry } from './managed-fields.js';
 import { isSameApply } from './memory.js';
 import {
