@@ -5,7 +5,7 @@ import type { Change } from '../../src/contract/change.js';
 import type { AnyObject, CustomResource } from '../../src/contract/object.js';
 import { newBench, plan } from './support/bench.js';
 import type { Bench } from './support/bench.js';
-import { STATUS_MANAGER, WIDGET, applied, apply, failure, ownedBy, widget } from './support/builders.js';
+import { STATUS_MANAGER, WIDGET, applied, apply, child, failure, ownedBy, widget } from './support/builders.js';
 import { FakeApiServer } from './support/fake-api-server.js';
 import { recordedFields } from './support/recorded-fields.js';
 import type { Plan, StatusWrite } from '../../src/contract/plan.js';
@@ -197,6 +197,42 @@ describe('Deferred', () => {
           method === 'PATCH' && path.endsWith('/w0') ? failure(422, 'Invalid', 'no') : undefined,
       );
       expect(kindsOf(setup).slice(0, 2)).toEqual(['child', 'status']);
+    });
+  });
+
+  describe('Runner, while a custom resource is edited', () => {
+    /** A server that takes 20 ms for each write, and this many edits, one each 10 ms. */
+    async function edited(edits: number): Promise<StartedRunner> {
+      const setup = startedRunner((_, count) => {
+        const edit = `${count}`;
+        return plan({
+          steps: [{ ...apply('w0'), object: child('w0', { edit }), owner: ownedBy('w0') }],
+          status: [{ target: widget('w0'), fieldManager: STATUS_MANAGER, status: { edit } }],
+        });
+      });
+      const { server, clock, deliver } = setup;
+      server.intercept = async () => {
+        await new Promise<void>((resolve) => clock.setTimer(20, resolve));
+        return undefined;
+      };
+      for (let generation = 1; generation <= edits; generation++) {
+        const { metadata, ...rest } = widget('w0');
+        await deliver({ ...rest, metadata: { ...metadata, generation } });
+        await clock.advance(10);
+      }
+      await clock.advance(100);
+      return setup;
+    }
+
+    it('applies the edit before it writes a status, which is that of the edit', async () => {
+      expect(kindsOf(await edited(2))).toEqual(['child', 'child', 'status']);
+    });
+
+    it('writes a status now and then if that goes on', async () => {
+      const kinds = kindsOf(await edited(100));
+      const statuses = kinds.filter((kind) => kind === 'status').length;
+      expect(statuses).toBeGreaterThan(4);
+      expect(statuses).toBeLessThan(kinds.length / 4);
     });
   });
 });

@@ -156,13 +156,14 @@ export class Wakes implements StatusPolicy {
 
   /**
    * Reports whether a status may be left: in a burst, children come first. A user waits for them all, and a status that is
-   * written once things have calmed down is one write instead of several. A key that was taken for its status gets it, and
-   * so does one whose status has been left for as long as it may.
+   * written once things have calmed down is one write instead of several. So does the status of a custom resource that has been
+   * edited meanwhile: it is out of date, and the edit would wait for it. A key that was taken for its status gets it, and so does
+   * one whose status has been left for as long as it may.
    */
   mayDeferStatus(key: string): boolean {
     const { queue, workers } = this.props;
     if (queue.laneOf(key) === 'status' || this.statusLeftFor(key) === 0) return false;
-    return this.isBurst || queue.urgentDepth > workers;
+    return queue.isToBeTaken(key, 'change') || this.isBurst || queue.urgentDepth > workers;
   }
 
   /** Reports whether these failures usually pass by themselves when the key is taken again soon. */

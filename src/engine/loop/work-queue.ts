@@ -244,8 +244,8 @@ export class Queue {
     return !known;
   }
 
-  /** Reports whether the key waits for a worker already, and not in a less urgent lane. */
-  private isToBeTaken(key: string, lane: Lane): boolean {
+  /** Reports whether the key is taken again as soon as possible anyway, and not in a less urgent lane. */
+  isToBeTaken(key: string, lane: Lane): boolean {
     const waitsIn = this.laneByKey.get(key)?.lane ?? this.working.get(key)?.again?.lane;
     return waitsIn !== undefined && !isMoreUrgent(lane, waitsIn);
   }
