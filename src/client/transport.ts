@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { subscribe } from 'node:diagnostics_channel';
-import { STATUS_CODES } from 'node:http';
 import { constants } from 'node:http2';
 import type { ClientHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
@@ -14,6 +13,9 @@ import { UserCredentials } from './credentials.js';
 import type { Credentials, CredentialSource, TlsMaterial } from './credentials.js';
 import type { ClusterAccess } from './kubeconfig.js';
 import { CREDENTIALS, SERVER, WATCH } from './retry.js';
+
+// An import would load all that `node:http` has, and with it Node's own copy of undici.
+const { STATUS_CODES } = process.getBuiltinModule('node:http');
 
 /** A request to the API server; what is sent and received is JSON, untouched. */
 export interface ApiRequest {

@@ -8,6 +8,7 @@ import { controllerOf, describeRef, isMap, objectId, refOf } from '../contract/o
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
+import { sorted } from '../values/json.js';
 import { originOf, thrownReading } from '../values/origin.js';
 
 /** Returns the objects that a construct was given, or lists of them. */
@@ -225,7 +226,7 @@ function copyMap(map: object, path: string): Record<string, unknown> {
     throw new Error(`${path || 'the value'} is a ${map.constructor.name}, only plain maps can be rendered`);
   }
   const copy: Record<string, unknown> = {};
-  for (const key of Object.keys(map).sort()) {
+  for (const key of sorted(Object.keys(map))) {
     // A mistake in what was given, not in the construct: such a map can't be distinguished from one with another prototype.
     if (key === '__proto__')
       throw refusal(

@@ -1,10 +1,12 @@
-import { createServer } from 'node:http';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { Server, ServerOptions } from 'node:https';
 import type { Server as NetServer, Socket } from 'node:net';
 import { OperatorError } from '../contract/error.js';
 import type { ServingCertificate } from './certificate.js';
+
+// An import would load all that `node:http` has, and with it Node's own copy of undici.
+const { createServer } = process.getBuiltinModule('node:http');
 
 export interface Answer {
   readonly status: number;

@@ -35,21 +35,32 @@ export function tooDeep(what: string): OperatorError {
  * Returns JSON with sorted keys, at every depth.
  * @throws OperatorError `TooDeep`
  */
-export function canonicalJson(value: unknown, levels = MAX_DEPTH): string {
+export function canonicalJson(value: unknown): string {
+  // What the API server sends is sorted already, and so is what was rendered.
+  return isSorted(value, MAX_DEPTH) ? JSON.stringify(value) : sortedJson(value);
+}
+
+function isSorted(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  if (levels === 0) throw tooDeep('A value');
+  if (Array.isArray(value)) return value.every((item) => isSorted(item, levels - 1));
+  let before = '';
+  for (const name of Object.keys(value)) {
+    if (name < before || !isSorted((value as Readonly<Record<string, unknown>>)[name], levels - 1))
+      return false;
+    before = name;
+  }
+  return true;
+}
+
+function sortedJson(value: unknown, levels = MAX_DEPTH): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   if (levels === 0) throw tooDeep('A value');
-  let json = '';
-  if (Array.isArray(value)) {
-    for (const item of value) json += `${json && ','}${canonicalJson(item, levels - 1)}`;
-    return `[${json}]`;
-  }
-  const members = value as Readonly<Record<string, unknown>>;
-  for (const name of sorted(Object.keys(members))) {
-    const member = members[name];
-    if (member !== undefined)
-      json += `${json && ','}${JSON.stringify(name)}:${canonicalJson(member, levels - 1)}`;
-  }
-  return `{${json}}`;
+  if (Array.isArray(value)) return `[${value.map((item) => sortedJson(item, levels - 1)).join()}]`;
+  const members = Object.entries(value).filter(([, member]) => member !== undefined);
+  // Unlike a map of them, the text has keys that are numbers in their order, too.
+  const sorted = members.sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${sorted.map(([name, member]) => `${JSON.stringify(name)}:${sortedJson(member, levels - 1)}`).join()}}`;
 }
 
 /** Sorts strings in place. `sort` allocates even where they are sorted already, as most of the API server are. */

@@ -76,12 +76,12 @@ export function withWalkableFields(object: AnyObject, characters = Infinity): An
 function sizeOf(fields: FieldsV1, levels = MAX_DEPTH): number {
   if (levels === 0) return Infinity;
   let size = 0;
-  for (const [segment, child] of Object.entries(fields)) {
+  for (const segment of Object.keys(fields)) {
     if (segment.length > MAX_SEGMENT) return Infinity;
     // One that is shorter can't be nested so deeply.
     const mayBeDeep = segment.length > MAX_DEPTH && /^[kv]:/.test(segment);
     if (mayBeDeep && isTooDeep(JSON.parse(segment.slice(2)))) return Infinity;
-    size += 1 + sizeOf(child, levels - 1);
+    size += 1 + sizeOf(fields[segment] as FieldsV1, levels - 1);
   }
   return size;
 }
