@@ -28,5 +28,5 @@ ENV MALLOC_ARENA_MAX=1
 # A number, so that Kubernetes can see that it isn't root's.
 USER 65532:65532
 WORKDIR /app
-ENTRYPOINT ["/nodejs/bin/node", "--max-semi-space-size=4", "--heap-growing-percent=20", "--expose-gc", "/app/reconstruct.mjs"]
+ENTRYPOINT ["/nodejs/bin/node", "--max-semi-space-size=8", "--heap-growing-percent=20", "--expose-gc", "/app/reconstruct.mjs"]
 CMD ["run"]

@@ -5,7 +5,16 @@ import type { Change } from '../../src/contract/change.js';
 import type { AnyObject, CustomResource } from '../../src/contract/object.js';
 import { newBench, plan } from './support/bench.js';
 import type { Bench } from './support/bench.js';
-import { STATUS_MANAGER, WIDGET, applied, apply, child, failure, ownedBy, widget } from './support/builders.js';
+import {
+  STATUS_MANAGER,
+  WIDGET,
+  applied,
+  apply,
+  child,
+  failure,
+  ownedBy,
+  widget,
+} from './support/builders.js';
 import { FakeApiServer } from './support/fake-api-server.js';
 import { recordedFields } from './support/recorded-fields.js';
 import type { Plan, StatusWrite } from '../../src/contract/plan.js';

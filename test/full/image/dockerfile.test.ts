@@ -14,7 +14,7 @@ test('the Dockerfile has no faults', () => {
 
 test('the image starts Node with what the memory bars need', () => {
   const { entrypoint, env } = imageConfig();
-  const flags = ['--max-semi-space-size=4', '--heap-growing-percent=20', '--expose-gc'];
+  const flags = ['--max-semi-space-size=8', '--heap-growing-percent=20', '--expose-gc'];
   expect(entrypoint).toEqual(expect.arrayContaining(flags));
   expect(env).toMatchObject({ MALLOC_ARENA_MAX: '1' });
 });
