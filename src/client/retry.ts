@@ -1,21 +1,27 @@
 /**
- * Retry policy of client and engine: backoffs, pauses, tries, timeouts and limits of requests, and when a key is taken again;
- * in milliseconds unless the name says otherwise. Timings that belong to one module alone, such as how long a status may
- * wait or a rendering may take, stand there.
+ * Retry policy of client and engine, in milliseconds unless the name says otherwise. Timings that belong to one module alone,
+ * such as how long a status may wait or a rendering may take, stand there.
+ *
+ * - `RETRY`: backoffs, by what has failed; `key` is that of a reconcile.
+ * - `PAUSES`: bounds of a key's backoff for reasons that only a change elsewhere ends.
+ * - `REQUEUE`: when a key is taken again for other causes; a conflict or a stale view is tried again at once, `immediateTries` times.
+ * - `TRIES`: tries within one reconcile or command, without a pause.
+ * - `THROTTLED`: requests of commands that the server asks to come again.
  */
 import type { Wait } from './clock.js';
 
 /** Pause that doubles with each failure in a row, and is stretched at random by up to itself. */
 export interface Backoff {
+  /** First pause, before it is stretched. */
   readonly initial: number;
-  /** Bound of the doubling, before it is stretched. */
-  readonly max: number;
+  /** Longest pause, stretched as far as may be. */
+  readonly longest: number;
 }
 
 /** Returns the pause after a failure. @param failures number of failures before this one */
-export function backoffDelay({ initial, max }: Backoff, failures: number, random: () => number): number {
+export function backoffDelay({ initial, longest }: Backoff, failures: number, random: () => number): number {
   // 2 ** 1024 is Infinity, which Math.min takes care of.
-  return Math.min(initial * 2 ** failures, max) * (1 + random());
+  return Math.min(initial * 2 ** failures, longest / 2) * (1 + random());
 }
 
 /** Maximum number of tries, in a row, of what another try may get through. */
@@ -65,15 +71,15 @@ export const THROTTLED = {
 export const COMMAND_WAIT: Wait = { interval: 200, deadline: 120_000 };
 
 export const RETRY = {
-  /** A key after a failed reconcile: 5 ms are enough for a conflict, 5 min are what a user waits who fixed the cause. */
-  key: { initial: 5, max: 150_000 },
+  /** A key after a failed reconcile; 5 min are what a user waits who fixed the cause. */
+  key: { initial: 5, longest: 300_000 },
   /** A failed watch or list; the numbers of client-go's reflector. */
-  watch: { initial: 800, max: 30_000 },
+  watch: { initial: 800, longest: 60_000 },
   /** A server that sends `Retry-After` to watches works; one that starts does so several times in a row. */
-  refusedWatch: { initial: 800, max: 2_500 },
+  refusedWatch: { initial: 800, longest: 5_000 },
   /** A kind that isn't served: at most half a minute, so that it is in use soon after it was installed. */
-  missingKind: { initial: 800, max: 15_000 },
-  event: { initial: 500, max: 30_000 },
+  missingKind: { initial: 800, longest: 30_000 },
+  event: { initial: 500, longest: 60_000 },
 } as const satisfies Record<string, Backoff>;
 
 /** Maximum time of a `Retry-After`: a longer one counts as this. */

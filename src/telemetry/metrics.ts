@@ -100,6 +100,13 @@ type Defined<Definition> = Definition extends `counter ${string}`
     ? Gauge<LabelsOf<Definition>>
     : Histogram<LabelsOf<Definition>>;
 
+/** Members that are counters by controller alone. */
+type ControllerCounter = {
+  [Name in keyof Definitions]: Definitions[Name] extends `counter ${string}{controller} ${string}`
+    ? Name
+    : never;
+}[keyof Definitions];
+
 type Registered = { readonly registry: Registry } & {
   readonly [Name in keyof Definitions]: Defined<Definitions[Name]>;
 };
@@ -150,9 +157,8 @@ export class Metrics extends Registered {
   controllerStarted(controller: string, workers: number): void {
     for (const result of ['success', 'error', 'requeue', 'requeue_after'])
       this.reconciles.inc({ controller, result }, 0);
-    const { reconcileErrors, terminalReconcileErrors, reconcilePanics, reconcileTimeouts } = this;
-    for (const counter of [reconcileErrors, terminalReconcileErrors, reconcilePanics, reconcileTimeouts])
-      counter.inc({ controller }, 0);
+    const counters = Object.entries(METRICS).filter(([, line]) => /^counter \w+\{controller\} /.test(line));
+    for (const [member] of counters) this[member as ControllerCounter].inc({ controller }, 0);
     this.maxConcurrentReconciles.set({ controller }, workers);
     this.activeWorkers.set({ controller }, 0);
   }

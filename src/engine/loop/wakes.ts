@@ -79,8 +79,8 @@ export class Wakes implements StatusPolicy {
   private readonly blockersByKey = new Map<string, readonly string[]>();
   /** Times at which the last keys were changed, by the monotonic clock, in that order. */
   private readonly changedAt = new Map<string, number>();
-  /** Since when statuses have been left for later, by key. */
-  private readonly leftSince = new Map<string, number>();
+  /** Since when statuses have been deferred, by key. */
+  private readonly deferredSince = new Map<string, number>();
   private readonly failing = new Map<string, Failing>();
   /** Keys whose last failure was that a kind isn't served. */
   private readonly lackingKind = new Set<string>();
@@ -155,14 +155,14 @@ export class Wakes implements StatusPolicy {
   }
 
   /**
-   * Reports whether a status may be left: in a burst, children come first. A user waits for them all, and a status that is
+   * Reports whether a status may be deferred: in a burst, children come first. A user waits for them all, and a status that is
    * written once things have calmed down is one write instead of several. So does the status of a custom resource that has been
    * edited meanwhile: it is out of date, and the edit would wait for it. A key that was taken for its status gets it, and so does
-   * one whose status has been left for as long as it may.
+   * one whose status has been deferred for as long as it may.
    */
   mayDeferStatus(key: string): boolean {
     const { queue, workers } = this.props;
-    if (queue.laneOf(key) === 'status' || this.statusLeftFor(key) === 0) return false;
+    if (queue.laneOf(key) === 'status' || this.deferrableFor(key) === 0) return false;
     return queue.isToBeTaken(key, 'change') || this.isBurst || queue.urgentDepth > workers;
   }
 
@@ -188,7 +188,7 @@ export class Wakes implements StatusPolicy {
     fields: object,
   ): void {
     const { controller, clock, metrics, queue } = this.props;
-    const { changes, statusChanges, statusLeft } = outcome;
+    const { changes, statusChanges, statusDeferred } = outcome;
     const { next } = outcome.conclusion;
     // What a kind may have got wrong comes before anything is forgotten.
     const requeueIn =
@@ -222,10 +222,10 @@ export class Wakes implements StatusPolicy {
       queue.addAgain(key);
     // The pace is so slow that it wasn't even its turn.
     else if (isPaced) queue.addAfter(key, REQUEUE.paced);
-    if (!statusLeft) this.leftSince.delete(key);
-    if (statusLeft !== 'busy') return;
-    if (!this.leftSince.has(key)) this.leftSince.set(key, clock.monotonic());
-    queue.addWithin(key, this.statusLeftFor(key) ?? 0, 'status');
+    if (!statusDeferred) this.deferredSince.delete(key);
+    if (statusDeferred !== 'busy') return;
+    if (!this.deferredSince.has(key)) this.deferredSince.set(key, clock.monotonic());
+    queue.addWithin(key, this.deferrableFor(key) ?? 0, 'status');
   }
 
   /** The kind, or the engine itself, has thrown. Returns the pause until the next try, in milliseconds. */
@@ -341,9 +341,9 @@ export class Wakes implements StatusPolicy {
     return this.isBurst ? STATUS_DELAY_IN_A_BURST_MILLISECONDS : STATUS_DELAY_MILLISECONDS;
   }
 
-  /** Returns for how much longer the status of a key may be left, in milliseconds; undefined where it isn't left. */
-  private statusLeftFor(key: string): number | undefined {
-    const since = this.leftSince.get(key);
+  /** Returns for how much longer the status of a key may be deferred, in milliseconds; undefined where it isn't deferred. */
+  private deferrableFor(key: string): number | undefined {
+    const since = this.deferredSince.get(key);
     if (since === undefined) return undefined;
     return Math.max(0, since + this.statusDelay - this.props.clock.monotonic());
   }

@@ -165,7 +165,7 @@ export class Queue {
    * storm of events mustn't make it longer.
    *
    * @param minimumMilliseconds what the API server has asked for
-   * @param longestMilliseconds bound of the growing pause, jitter included, where it is less than five minutes
+   * @param longestMilliseconds bound of the growing pause, where it is less than that of `RETRY.key`
    */
   addRateLimited(key: string, minimumMilliseconds = 0, longestMilliseconds = Infinity): number {
     const now = this.now();
@@ -177,8 +177,8 @@ export class Queue {
     if (left <= 0) {
       const failures = this.failures.get(key) ?? 0;
       this.failures.set(key, failures + 1);
-      const { initial, max } = RETRY.key;
-      const backoff = { initial, max: Math.min(max, longestMilliseconds / 2) };
+      const { initial, longest } = RETRY.key;
+      const backoff = { initial, longest: Math.min(longest, longestMilliseconds) };
       pause = Math.max(pause, backoffDelay(backoff, failures, this.props.random));
     }
     this.schedule('backoff', key, now + pause, lane);

@@ -34,9 +34,9 @@ export function handlersOf(foreign: readonly ForeignHandler[] = []): Handlers {
   return handlers;
 }
 
-/** Rules by which a status may be written later. */
+/** Rules by which a status may be deferred. */
 export interface StatusPolicy {
-  /** Reports whether a status that is behind may be left, where all has gone well. */
+  /** Reports whether a status that is behind may be deferred, where all has gone well. */
   mayDeferStatus(key: string): boolean;
   /** Reports whether the key is taken again soon after these failures, usually with success: they aren't news yet. */
   isTransient(key: string, errors: readonly OperatorError[]): boolean;
@@ -60,8 +60,8 @@ export interface PlanOutcome {
   readonly conclusion: Conclusion;
   /** Error for which the status can't say all that it should, where it is reported. */
   readonly error?: OperatorError;
-  /** Whether the status was left for later: `busy`, children come first; `passing`, the next try may succeed. */
-  readonly statusLeft?: 'busy' | 'passing';
+  /** Cause for which the status was deferred: `busy`, children come first; `passing`, the next try may succeed. */
+  readonly statusDeferred?: 'busy' | 'passing';
   /** Error of the first change that wasn't finished, where the signal ended the plan early. */
   readonly givenUp?: OperatorError;
   /** Set when a request may still be under way: resolves once it isn't. */
@@ -95,16 +95,16 @@ export async function interpret(
   const isSilent = signal.aborted || isPassing;
   const events = isSilent ? [] : conclusion.events;
   const error = isSilent ? undefined : conclusion.error;
-  // A failure is reported at once. Events are deduplicated by the status, so a status with an event isn't left.
-  const mayLeave =
+  // A failure is reported at once. Events are deduplicated by the status, so a status with an event isn't deferred.
+  const mayDefer =
     policy?.mayDeferStatus(key) === true &&
     events.length === 0 &&
     !plan.error &&
     !error &&
     changes.every(({ action }) => action !== 'failed' && action !== 'skipped');
   let writes = isPassing ? [] : conclusion.status;
-  if (mayLeave) writes = writes.filter((write) => isStatusCurrent(write, hand));
-  const isLeft = writes.length < conclusion.status.length;
+  if (mayDefer) writes = writes.filter((write) => isStatusCurrent(write, hand));
+  const isDeferred = writes.length < conclusion.status.length;
   const statusChanges = await writeStatuses(writes, async (write) =>
     turns.take(refOf(write.target), async () => (hand.isDry ? previewStatus : writeStatus)(write, hand)),
   );
@@ -112,7 +112,7 @@ export async function interpret(
   return {
     ...{ changes, statusChanges, conclusion },
     ...(error && { error }),
-    ...((isPassing || isLeft) && { statusLeft: isPassing ? 'passing' : 'busy' }),
+    ...((isPassing || isDeferred) && { statusDeferred: isPassing ? 'passing' : 'busy' }),
     ...turns.ended,
   };
 }

@@ -32,7 +32,11 @@ const ports = [
 
 /** A port that is open stays open while the Service that it leads to isn't there, or lacks the port or its protocol. */
 export function keepsItsPort(spec: Readonly<Record<string, unknown>>): boolean {
-  const { upstream, is_service = true, protocol = 'TCP' } = spec as unknown as StreamIngressSpec;
+  const {
+    upstream,
+    is_service = true,
+    protocol = 'TCP',
+  } = spec as Partial<StreamIngressSpec> & Pick<StreamIngressSpec, 'upstream'>;
   const ofProtocol = ports.filter((port) => port.protocol === protocol);
   const isThere =
     upstreams.includes(upstream.service) &&
