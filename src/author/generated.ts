@@ -5,7 +5,7 @@ import { OperatorError } from '../contract/error.js';
 import type { Generated, KindGenerated } from '../contract/kind.js';
 import type { EventProps, GeneratedValue, GeneratedValues } from '../contract/plan.js';
 import { childLabels, GENERATED_ANNOTATION, ROTATE_ANNOTATION, selectorLabels } from '../contract/names.js';
-import { controllerOf, describeRef, objectKey, refOf } from '../contract/object.js';
+import { controllerOf, describeRef, objectKey } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
 import {
@@ -100,7 +100,7 @@ export class GeneratedSecrets implements KindGenerated {
    */
   requireClear(cr: CustomResource, known: AnyObject | undefined): void {
     if (!known) return;
-    const what = describeRef(refOf(known));
+    const what = describeRef(known);
     const [key] = (known as KeptSecret).empty ?? [];
     if (key !== undefined) {
       const message = `${what}: the value of ${key} is empty; set it, or remove the key to have a new value made`;

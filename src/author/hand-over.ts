@@ -1,5 +1,6 @@
 import { childrenFieldManager, replicasFieldManager } from '../contract/names.js';
 import type { HandOverStep } from '../contract/plan.js';
+import { managedFieldsOf } from '../contract/object.js';
 import type { AnyObject, CustomResource, KubernetesObject } from '../contract/object.js';
 
 /**
@@ -46,18 +47,10 @@ export interface HandOverReplicasProps {
   readonly start?: number;
 }
 
-/** Owned fields of an entry of `managedFields`, as far as they are read here. */
-interface OwnedReplicas {
-  readonly 'f:spec'?: { readonly 'f:replicas'?: object };
-}
-
 /** The `keep` of a child type whose replicas are handed over; beside others as `{ ...keepReplicas(object), … }`. */
 export function keepReplicas(object: AnyObject): { readonly replicas: KeptReplicas } {
   const { replicas } = (object.spec ?? {}) as { readonly replicas?: number };
-  const { managedFields = [] } = object.metadata as {
-    readonly managedFields?: readonly { readonly manager?: string; readonly fieldsV1?: OwnedReplicas }[];
-  };
-  const managers = managedFields
+  const managers = managedFieldsOf(object)
     .filter(({ fieldsV1 }) => fieldsV1?.['f:spec']?.['f:replicas'] !== undefined)
     .slice(0, MAX_MANAGERS)
     .map(({ manager = '' }) => manager);

@@ -367,7 +367,7 @@ export class OwnedChildren implements Controller {
     } catch (thrown) {
       const error = new OperatorError({
         reason: 'StatusFailed',
-        message: `The status of ${describeRef(refOf(cr))} can't be computed: ${describeThrown(thrown)}`,
+        message: `The status of ${describeRef(cr)} can't be computed: ${describeThrown(thrown)}`,
         // What is missing now, as the status of a child that was created a moment ago, may be there at the next try; beside
         // another failure, that one says when to try again.
         retry: worstOf(failures) ? 'onChange' : 'backoff',

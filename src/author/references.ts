@@ -6,7 +6,7 @@ import type { KnownType, Wire } from './kubernetes-types.js';
 import { isLabel } from './label-selector.js';
 import { LAST_APPLIED_ANNOTATION, NAMESPACE } from '../contract/names.js';
 import { checksumOver, deepFreeze, secretChecksum } from '../values/json.js';
-import { describeRef, groupOf, isMap, refOf } from '../contract/object.js';
+import { describeRef, groupOf, isMap } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { keepIdentity, unreadableFor } from '../values/projections.js';
 import { groupKind, resourceType } from '../contract/resource.js';
@@ -170,7 +170,7 @@ export class ReferenceResolver implements KindReferences {
     if (elsewhere)
       throw new OperatorError({
         reason: 'ReferenceNotPermitted',
-        message: `${what}, and ${describeRef(refOf(elsewhere))} was found, which is in a namespace: leave namespaced: false out of the reference`,
+        message: `${what}, and ${describeRef(elsewhere)} was found, which is in a namespace: leave namespaced: false out of the reference`,
       });
     if (wanted === undefined) return objects.map(readByConstruct);
     if (objects[0]) return readByConstruct(objects[0]);

@@ -201,7 +201,7 @@ export function pausedReadiness(
   const present = new Set(children.map(objectId));
   const missing = rendered.find((object) => !present.has(objectId(object)));
   if (!missing) return undefined;
-  const message = `${describeRef(refOf(missing))} is missing, and is not created during a pause`;
+  const message = `${describeRef(missing)} is missing, and is not created during a pause`;
   return { phase: 'progressing', reason: 'Paused', message };
 }
 

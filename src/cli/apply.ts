@@ -174,7 +174,7 @@ function unrenderable({ input: { kind, cr, document } }: Given, render: Render):
 }
 
 function nameOf({ after }: Given): string {
-  return describeRef(refOf(after));
+  return describeRef(after);
 }
 
 /** Refuses kinds whose work depends on all of their custom resources, and on the time. */

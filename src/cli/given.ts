@@ -1,5 +1,5 @@
 import { messageOf, OperatorError } from '../contract/error.js';
-import { describeRef, keyOf, refOf } from '../contract/object.js';
+import { describeRef, keyOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { ApiError, classify } from '../client/api-error.js';
 import { Api } from '../client/api.js';
@@ -117,7 +117,7 @@ function checkPreconditions(wanted: AnyObject, live: AnyObject | undefined): voi
     if (!given || given === live?.metadata[field]) continue;
     const what = !live ? 'none is' : field === 'uid' ? 'another one is' : 'a later state of it is';
     const message =
-      `metadata.${field}: ${describeRef(refOf(wanted))} is not the one of ${given}: ${what} there; ` +
+      `metadata.${field}: ${describeRef(wanted)} is not the one of ${given}: ${what} there; ` +
       'make the change in what is there now, or remove the field';
     throw new OperatorError({ reason: 'Conflict', message, path: ['metadata', field] });
   }

@@ -2,7 +2,7 @@ import type { V1Deployment, V1Lease } from '@kubernetes/client-node';
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { FlagValues, Kind, KindContext, Policy, Render } from '../contract/kind.js';
 import { LEASE_NAME } from '../contract/names.js';
-import { byName, describeRef, refOf } from '../contract/object.js';
+import { byName, describeRef } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
 import type { Wire } from '../author/kubernetes-types.js';
@@ -193,7 +193,7 @@ export function responsibleOperator(
     if (!before || (observedGeneration < 0 && conditions.length === 0)) return undefined;
     throw new CliError(
       [
-        `${describeRef(refOf(before))}: an operator has written its status, and whether it still looks after it can't be seen ` +
+        `${describeRef(before)}: an operator has written its status, and whether it still looks after it can't be seen ` +
           `(${found.message}); name the namespace where it is, or was, with --operator-namespace, or apply the custom ` +
           'resource with "kubectl apply", and the operator does the rest',
         'Nothing was written',

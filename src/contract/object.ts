@@ -112,6 +112,45 @@ export function controllerOf(object: KubernetesObject): OwnerReference | undefin
   return object.metadata.ownerReferences?.find((owner) => owner.controller === true);
 }
 
+/**
+ * Set of fields as the API server records it in `metadata.managedFields`: a tree of `f:<field>`, `k:<list keys>` and
+ * `v:<set value>`, with an empty object at each leaf. A `.` stands for the list item or map itself.
+ * @see https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
+ */
+export type FieldsV1 = { readonly [segment: string]: FieldsV1 };
+
+/** `metav1.ManagedFieldsEntry`: what one manager owns by one operation. */
+export interface ManagedFieldsEntry {
+  readonly manager?: string;
+  readonly operation?: string;
+  readonly apiVersion?: string;
+  readonly time?: string;
+  readonly fieldsType?: string;
+  readonly fieldsV1?: FieldsV1;
+  readonly subresource?: string;
+}
+
+/** Returns the entries of `metadata.managedFields`. */
+export function managedFieldsOf(object: AnyObject): readonly ManagedFieldsEntry[] {
+  const { managedFields } = object.metadata as { readonly managedFields?: readonly ManagedFieldsEntry[] };
+  return managedFields ?? [];
+}
+
+/** Reports whether an entry is what this manager has applied to the object itself. */
+export function isAppliedBy(manager: string, entry: ManagedFieldsEntry): boolean {
+  return entry.manager === manager && entry.operation === 'Apply' && !entry.subresource;
+}
+
+/** Returns what this manager has applied of an object, if anything. */
+export function appliedEntry(manager: string, object: AnyObject): ManagedFieldsEntry | undefined {
+  return managedFieldsOf(object).find((entry) => isAppliedBy(manager, entry));
+}
+
+/** Reports whether this manager has applied an object. */
+export function wasAppliedBy(manager: string, object: AnyObject): boolean {
+  return appliedEntry(manager, object) !== undefined;
+}
+
 /** Reports whether a value is what JSON calls an object, and neither a list nor null. */
 export function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

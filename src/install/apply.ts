@@ -1,10 +1,10 @@
 import type { CustomResourceDefinition } from '../contract/crd.js';
 import { OperatorError } from '../contract/error.js';
 import type { Kind } from '../contract/kind.js';
-import { describeRef, keyOf, objectId } from '../contract/object.js';
+import { appliedEntry, describeRef, keyOf, objectId } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { definitionName, definitionType, resourceType } from '../contract/resource.js';
-import { appliedEntry, namespaceType, prometheusRuleType, serviceMonitorType, typeOf } from './objects.js';
+import { namespaceType, prometheusRuleType, serviceMonitorType, typeOf } from './objects.js';
 import type { ClusterApi } from '../client/cluster.js';
 import type { Report } from './objects.js';
 import {
@@ -171,8 +171,8 @@ async function established(definitions: readonly Step[], cluster: ClusterApi): P
  * read and our apply: the time in our own entry of managedFields stays as it is where nothing changes.
  */
 function isUnchanged(before: AnyObject, after: AnyObject): boolean {
-  const own = appliedEntry(before, INSTALL_MANAGER);
-  const isSame = own !== undefined && isDeepStrictEqual(own, appliedEntry(after, INSTALL_MANAGER));
+  const own = appliedEntry(INSTALL_MANAGER, before);
+  const isSame = own !== undefined && isDeepStrictEqual(own, appliedEntry(INSTALL_MANAGER, after));
   return isSame && before.metadata.generation === after.metadata.generation;
 }
 

@@ -1,4 +1,4 @@
-import type { AnyObject, KubernetesObject } from '../contract/object.js';
+import type { KubernetesObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
 
@@ -15,15 +15,4 @@ export const prometheusRuleType = resourceType({ apiVersion: MONITORING, kind: '
 /** Returns the type of an object of Kubernetes' own, whose plural follows from its kind. */
 export function typeOf({ apiVersion, kind, metadata }: KubernetesObject): ResourceType {
   return resourceType({ apiVersion, kind, namespaced: metadata.namespace !== undefined });
-}
-
-/** Returns what a field manager has applied of an object, from its managedFields; undefined where that is nothing. */
-export function appliedEntry({ metadata }: AnyObject, fieldManager: string): object | undefined {
-  const { managedFields = [] } = metadata as {
-    readonly managedFields?: readonly { manager?: string; operation?: string; subresource?: string }[];
-  };
-  return managedFields.find(
-    ({ manager, operation, subresource }) =>
-      manager === fieldManager && operation === 'Apply' && !subresource,
-  );
 }

@@ -3,11 +3,11 @@ import type { CustomResourceDefinition } from '../contract/crd.js';
 import { OperatorError } from '../contract/error.js';
 import type { Kind } from '../contract/kind.js';
 import { childrenFieldManager, LEASE_NAME } from '../contract/names.js';
-import { controllerOf, describeRef, keyOf, objectId, objectKey } from '../contract/object.js';
+import { controllerOf, describeRef, keyOf, objectId, objectKey, wasAppliedBy } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { definitionType, groupKind, resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
-import { appliedEntry, namespaceType } from './objects.js';
+import { namespaceType } from './objects.js';
 import { isPartial } from '../client/cluster.js';
 import type { ClusterApi } from '../client/cluster.js';
 import type { Report } from './objects.js';
@@ -275,7 +275,7 @@ async function sharesOf(kinds: readonly Kind[], cluster: ClusterApi): Promise<Sh
     const types = watches.filter(({ writes }) => writes?.includes('patch')).map(({ type }) => type);
     for (const type of new Map(types.map((each) => [groupKind(each), each])).values())
       for (const object of await cluster.list(type, { metadataOnly: true }))
-        if (appliedEntry(object, fieldManager) && !controllerOf(object))
+        if (wasAppliedBy(fieldManager, object) && !controllerOf(object))
           shares.push({ type, object, fieldManager });
   }
   const rank = ({ type }: Share): number => (type.kind === 'Service' ? 0 : 1);

@@ -10,7 +10,7 @@ import type {
   RenderedKind,
   RenderInputs,
 } from '../contract/kind.js';
-import { describeRef, keyOf, objectId, refOf } from '../contract/object.js';
+import { describeRef, keyOf, objectId } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import { controlOf } from '../values/control.js';
@@ -313,7 +313,7 @@ export function unsteadiness(
   if (isDeepStrictEqual(rendered, second)) return undefined;
   const others = new Map(second.map((object) => [objectId(object), object]));
   for (const object of rendered) {
-    const name = describeRef(refOf(object));
+    const name = describeRef(object);
     const other = others.get(objectId(object));
     if (!other) return notDeterministic(`${owner} renders ${name}, and the next time doesn't`);
     const [difference] = differences(object, other);
@@ -321,7 +321,7 @@ export function unsteadiness(
     others.delete(objectId(object));
   }
   const [more] = others.values();
-  return more && notDeterministic(`${owner} renders ${describeRef(refOf(more))} only the second time`);
+  return more && notDeterministic(`${owner} renders ${describeRef(more)} only the second time`);
 }
 
 function differing(
@@ -337,7 +337,7 @@ function differing(
   };
   const [first, later] = values.map(shown);
   return notDeterministic(
-    `${owner} renders ${describeRef(refOf(object))} with ${first} at ${formatFieldPath(path)}, and the next time with ${later}`,
+    `${owner} renders ${describeRef(object)} with ${first} at ${formatFieldPath(path)}, and the next time with ${later}`,
     isSecret ? `; ${SECRET_REMEDY}` : '',
   );
 }

@@ -1,6 +1,6 @@
 import { OperatorError } from '../contract/error.js';
 import type { Rendered } from '../contract/kind.js';
-import { describeRef, objectId, refOf } from '../contract/object.js';
+import { describeRef, objectId } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { contentHash } from '../values/json.js';
 
@@ -121,7 +121,7 @@ export class Course {
 function neverSettles(cr: CustomResource, changes: number, changed: AnyObject | undefined): OperatorError {
   return new OperatorError({
     reason: 'NeverSettles',
-    message: `${describeRef(refOf(cr))} was rendered ${changes + 1} times without an edit${changed ? `, the last time with another ${describeRef(refOf(changed))}` : ''}: what it renders changes what it reads of its children, or of objects that it refers to. Let it read nothing that follows from what it renders; until that is so, the last rendering is kept for a while each time`,
+    message: `${describeRef(cr)} was rendered ${changes + 1} times without an edit${changed ? `, the last time with another ${describeRef(changed)}` : ''}: what it renders changes what it reads of its children, or of objects that it refers to. Let it read nothing that follows from what it renders; until that is so, the last rendering is kept for a while each time`,
   });
 }
 
@@ -159,6 +159,6 @@ export function renderObserving(
   }
   throw new OperatorError({
     reason: 'NeverSettles',
-    message: `${describeRef(refOf(cr))} renders other objects each time for those that it observes; let it render the same objects whether or not they are there`,
+    message: `${describeRef(cr)} renders other objects each time for those that it observes; let it render the same objects whether or not they are there`,
   });
 }

@@ -256,7 +256,7 @@ function checkChildren(kind: RenderedKind, cr: CustomResource, objects: readonly
     const type = declaredType(kind, owner, object);
     const { namespace: _, ...metadata } = object.metadata;
     const child: AnyObject = type.namespaced || !object.metadata.namespace ? object : { ...object, metadata };
-    const what = `${owner} renders ${describeRef(refOf(child))}`;
+    const what = `${owner} renders ${describeRef(child)}`;
     const { name, namespace } = child.metadata;
     if (/^\.{1,2}$|[/%]/.test(name) || (namespace !== undefined && !NAMESPACE.test(namespace)))
       throw refusal(
@@ -295,7 +295,7 @@ function declaredType(kind: RenderedKind, owner: string, object: AnyObject): Res
     );
   const type = kind.children.find((child) => child.apiVersion === apiVersion && child.kind === childKind);
   if (type) return type;
-  const what = `${owner} renders ${describeRef(refOf(object))}`;
+  const what = `${owner} renders ${describeRef(object)}`;
   const other = kind.children.find((child) => groupKind(child) === groupKind(object));
   throw refusal(
     'UndeclaredChild',

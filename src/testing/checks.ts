@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { isHashAnnotation } from '../contract/names.js';
-import { controllerOf, describeRef, objectId } from '../contract/object.js';
+import { controllerOf, describeRef, managedFieldsOf, objectId } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
-import { describePath, driftOf, fieldAt, managedFieldsOf } from '../engine/steps/managed-fields.js';
+import { describePath, driftOf, fieldAt } from '../engine/steps/managed-fields.js';
 import { isContainer } from '../values/json.js';
 import { differences } from './compare.js';
 import { ownedFields } from './drift.js';

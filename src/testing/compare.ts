@@ -1,10 +1,9 @@
 import { isHashAnnotation } from '../contract/names.js';
 import { SECRET_CHECKSUM } from '../values/json.js';
-import type { AnyObject } from '../contract/object.js';
+import type { AnyObject, ManagedFieldsEntry } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
-import { managedFieldsOf } from '../engine/steps/managed-fields.js';
-import type { ManagedFieldsEntry } from '../engine/steps/managed-fields.js';
 import { differences as deepDifferences, showValue } from '../values/path.js';
+import { managedFieldsOf } from '../contract/object.js';
 
 /** Returns what the operator's managers have applied; an entry without its hash was handed over to others. */
 export function ownEntries(object: AnyObject): readonly ManagedFieldsEntry[] {

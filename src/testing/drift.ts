@@ -8,9 +8,9 @@ import {
   PAUSED_ANNOTATION,
 } from '../contract/names.js';
 import { controllerOf, describeRef, objectId } from '../contract/object.js';
-import type { AnyObject } from '../contract/object.js';
+import type { AnyObject, FieldsV1 } from '../contract/object.js';
 import { describePath, fieldAt } from '../engine/steps/managed-fields.js';
-import type { FieldPath, FieldsV1 } from '../engine/steps/managed-fields.js';
+import type { FieldPath } from '../engine/steps/managed-fields.js';
 import { offerTo } from '../engine/steps/apply.js';
 import { ifRefused, renderingOf } from './audit.js';
 import { collection } from './cluster.js';

@@ -55,7 +55,7 @@ export function statusOf({ status }: AnyObject): WorkloadStatus & {
 export function childReadiness(child: AnyObject): Readiness {
   const status = statusOf(child);
   const { conditions, phase = 'Unknown' } = status;
-  const name = describeRef(refOf(child));
+  const name = describeRef(child);
   const type = groupKind(child);
   const is = (phase: Phase, reason: string, text: string): Readiness => ({
     ...{ phase, reason, message: `${name}${text}` },
@@ -114,16 +114,16 @@ export function dependencyReadiness(child: AnyObject): Readiness {
   const readiness = childReadiness(child);
   const { conditions, phase } = statusOf(child);
   if (groupKind(child) === 'PersistentVolumeClaim' && phase === 'Pending')
-    return { phase: 'ready', reason: 'Pending', message: `${describeRef(refOf(child))} is applied` };
+    return { phase: 'ready', reason: 'Pending', message: `${describeRef(child)} is applied` };
   const unseen = readiness.phase === 'ready' && !isBuiltIn(child) ? unseenText(child) : undefined;
   if (unseen !== undefined)
-    return { phase: 'progressing', reason: 'NotObserved', message: `${describeRef(refOf(child))} ${unseen}` };
+    return { phase: 'progressing', reason: 'NotObserved', message: `${describeRef(child)} ${unseen}` };
   const isDone = conditions.some(({ type, status }) => type === 'Complete' && status === 'True');
   if (groupKind(child) !== 'Job.batch' || readiness.phase === 'stalled' || isDone) return readiness;
   const isSuspended = conditions.some(({ type, status }) => type === 'Suspended' && status === 'True');
   // Queues such as Kueue resume a Job by themselves, so this is no stall.
   const why = isSuspended ? ': it is suspended; set its spec.suspend to false, or see its queue' : '';
-  const message = `${describeRef(refOf(child))} has yet to complete${why}`;
+  const message = `${describeRef(child)} has yet to complete${why}`;
   return { phase: 'progressing', reason: 'NotComplete', message };
 }
 

@@ -2,10 +2,9 @@ import { describe, expect, it } from 'vitest';
 import type { Change, ChangeSet } from '../../src/contract/change.js';
 import type { OwnStep, StatusWrite, Plan } from '../../src/contract/plan.js';
 import type { OperatorError } from '../../src/contract/error.js';
-import type { AnyObject } from '../../src/contract/object.js';
+import type { AnyObject, FieldsV1 } from '../../src/contract/object.js';
 import { Fights, Memory } from '../../src/engine/steps/memory.js';
-import { isAppliedBy, managedFieldsOf } from '../../src/engine/steps/managed-fields.js';
-import type { FieldPath, FieldsV1 } from '../../src/engine/steps/managed-fields.js';
+import type { FieldPath } from '../../src/engine/steps/managed-fields.js';
 import { Observer } from '../../src/engine/preview/observe.js';
 import { handlersOf } from '../../src/engine/plan/interpret.js';
 import { writeStatus } from '../../src/engine/steps/apply.js';
@@ -16,6 +15,7 @@ import { applied, DEPLOYMENT, MANAGER, recordingLogger } from './support/builder
 import { STATUS_MANAGER, WIDGET, widget } from './support/builders.js';
 import type { LogLine } from './support/builders.js';
 import { VirtualClock } from './support/virtual-clock.js';
+import { isAppliedBy, managedFieldsOf } from '../../src/contract/object.js';
 
 const REPLICAS = ['f:spec', 'f:replicas'];
 const CONTAINER = ['f:spec', 'f:template', 'f:spec', 'f:containers', 'k:{"name":"web"}'];

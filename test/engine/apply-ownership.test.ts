@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { AnyObject } from '../../src/contract/object.js';
-import { wasAppliedBy } from '../../src/engine/steps/managed-fields.js';
 import { checkOwnership, isOrphan } from '../../src/engine/steps/owner.js';
 import { OWNER, deployment, newSetup, settledSetup, step } from './support/apply-setup.js';
 import type { Setup } from './support/apply-setup.js';
 import { DEPLOYMENT, MANAGER, WIDGET, applied, failure, ownedBy, widget } from './support/builders.js';
 import { recordedFields } from './support/recorded-fields.js';
+import { wasAppliedBy } from '../../src/contract/object.js';
 
 const ADOPT_BY = 'reconstruct.kosmos.io/adopt-by';
 const EARLIER = '2026-01-01T00:00:00Z';

@@ -1,12 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import type { AnyObject } from '../../src/contract/object.js';
-import { isAppliedBy, managedFieldsOf } from '../../src/engine/steps/managed-fields.js';
-import type { FieldsV1, ManagedFieldsEntry } from '../../src/engine/steps/managed-fields.js';
+import type { AnyObject, FieldsV1, ManagedFieldsEntry } from '../../src/contract/object.js';
 import type { ApiRequest, ApiResponse } from '../../src/client/transport.js';
 import { deployment, edit, newSetup, settledSetup, step } from './support/apply-setup.js';
 import type { Setup } from './support/apply-setup.js';
 import { anObject, applied, DEPLOYMENT, failure, MANAGER, SERVICE } from './support/builders.js';
 import { recordedFields } from './support/recorded-fields.js';
+import { isAppliedBy, managedFieldsOf } from '../../src/contract/object.js';
 
 const KEY = 'shop/web';
 const JSON_PATCH = 'application/json-patch+json';

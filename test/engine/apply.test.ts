@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { APPLY } from '../../src/client/api.js';
 import { touches } from '../../src/engine/steps/managed-fields.js';
-import type { FieldsV1, ManagedFieldsEntry } from '../../src/engine/steps/managed-fields.js';
 import { REFUSAL_MILLISECONDS } from '../../src/client/retry.js';
 import {
   deployment,
@@ -24,6 +23,7 @@ import {
   widget,
 } from './support/builders.js';
 import { recordedFields } from './support/recorded-fields.js';
+import type { FieldsV1, ManagedFieldsEntry } from '../../src/contract/object.js';
 
 describe('Applier', () => {
   it('creates what is missing, with its owner and its hash, and without force', async () => {

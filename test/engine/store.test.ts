@@ -7,7 +7,7 @@ import {
   SHARED_HASH_PREFIX,
 } from '../../src/contract/names.js';
 import { controllerOf } from '../../src/contract/object.js';
-import type { AnyObject } from '../../src/contract/object.js';
+import type { AnyObject, ManagedFieldsEntry } from '../../src/contract/object.js';
 import { keepStatus, unreadableFor } from '../../src/values/projections.js';
 import { Store } from '../../src/engine/watch/cache.js';
 import type { StoreProps } from '../../src/engine/watch/cache.js';
@@ -18,7 +18,6 @@ import {
   stands,
   withoutOwners,
 } from '../../src/engine/steps/managed-fields.js';
-import type { ManagedFieldsEntry } from '../../src/engine/steps/managed-fields.js';
 import {
   anObject,
   applied,

@@ -1,5 +1,5 @@
 import { messageOf } from '../../contract/error.js';
-import { controllerOf, describeRef, objectId, refOf } from '../../contract/object.js';
+import { controllerOf, describeRef, objectId } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import { groupKind } from '../../contract/resource.js';
 import type { Api } from '../../client/api.js';
@@ -76,7 +76,7 @@ export function changesBetween(before: readonly AnyObject[], after: readonly Any
     const isSame = previous?.metadata.uid === object.metadata.uid;
     const texts =
       previous && isSame ? changedFields(previous, object) : [previous ? 'created again' : 'created'];
-    return texts.map((text) => `${describeRef(refOf(object))}: ${text}`);
+    return texts.map((text) => `${describeRef(object)}: ${text}`);
   });
 }
 

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { CustomResourceDefinition } from '../../contract/crd.js';
 import { messageOf } from '../../contract/error.js';
 import type { OwnedKind } from '../../contract/kind.js';
-import { describeRef, keyOf, objectId, refOf } from '../../contract/object.js';
+import { describeRef, keyOf, objectId } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import { definitionName } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
@@ -146,7 +146,7 @@ export class DeployedProject {
         await action();
         return true;
       } catch (error) {
-        refusals.push(`${describeRef(refOf(object))} is refused by the cluster: ${messageOf(error)}`);
+        refusals.push(`${describeRef(object)} is refused by the cluster: ${messageOf(error)}`);
         return false;
       }
     };

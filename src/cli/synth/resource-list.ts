@@ -103,7 +103,7 @@ function itemOf(value: unknown, node: Node, name: string): Item {
   const object = isObject ? (value as AnyObject) : undefined;
   const file = fileOf(object);
   const document = {
-    file: file?.path ?? (object ? describeRef(refOf(object)) : name),
+    file: file?.path ?? (object ? describeRef(object) : name),
     index: file?.index === undefined ? 0 : file.index + 1,
     ...{ path: [], value, lineOf: () => 0 },
   };
@@ -235,7 +235,7 @@ function place(
       } else if (isFromEarlierRun(earlier.object, part)) {
         updated.set(earlier, nodeOf(object, bookkeepingOf(earlier.object)));
       } else {
-        const what = `${describeRef(refOf(object))} is rendered here, and given as well`;
+        const what = `${describeRef(object)} is rendered here, and given as well`;
         const message = `${what}; rename or remove one of them`;
         problems.push({ document: earlier.document, path: ['metadata', 'name'], message });
       }

@@ -133,7 +133,7 @@ function refuseTwins(makers: Map<string, string>, maker: string, objects: readon
     if (other !== undefined)
       throw new OperatorError({
         reason: 'OwnershipConflict',
-        message: `${maker} makes ${describeRef(refOf(object))}, and so does ${other}: give one of them another name`,
+        message: `${maker} makes ${describeRef(object)}, and so does ${other}: give one of them another name`,
       });
     makers.set(id, maker);
   }

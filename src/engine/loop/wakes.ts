@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Change, ChangeSet } from '../../contract/change.js';
 import type { Controller, TypeRef, Watch } from '../../contract/controller.js';
 import type { OperatorError } from '../../contract/error.js';
-import { describeRef, objectId, refOf } from '../../contract/object.js';
+import { describeRef, objectId } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import type { Plan } from '../../contract/plan.js';
 import { groupKind } from '../../contract/resource.js';
@@ -318,7 +318,7 @@ export class Wakes implements StatusPolicy {
 
   /** @param read objects that the function reads, the one that is named first */
   private reportBug(read: readonly [AnyObject, ...AnyObject[]], what: string, error: unknown): void {
-    const message = `${describeRef(refOf(read[0]))} can't be ${what}, which is a bug of the kind`;
+    const message = `${describeRef(read[0])} can't be ${what}, which is a bug of the kind`;
     this.props.log.error({ err: thrownReading(read, error) }, message);
   }
 

@@ -3,22 +3,14 @@ import type { FieldConflict } from '../../contract/change.js';
 import { OperatorError } from '../../contract/error.js';
 import { ADOPT_BY_ANNOTATION, isHashAnnotation, LAST_APPLIED_ANNOTATION } from '../../contract/names.js';
 import { canonicalJson } from '../../values/json.js';
-import { isMap, objectId } from '../../contract/object.js';
-import type { AnyObject, OwnerReference } from '../../contract/object.js';
+import { isAppliedBy, isMap, managedFieldsOf, objectId } from '../../contract/object.js';
+import type { AnyObject, FieldsV1, ManagedFieldsEntry, OwnerReference } from '../../contract/object.js';
 import { ApiError } from '../../client/api-error.js';
 import { APPLY, isWriteOfSecrets, JSON_PATCH, MERGE_PATCH } from '../../client/api.js';
 import type { JsonPatchStep } from '../../client/api.js';
-import {
-  describePath,
-  fieldAt,
-  isAppliedBy,
-  isLeaf,
-  managedFieldsOf,
-  segmentOf,
-  touches,
-} from '../steps/managed-fields.js';
+import { describePath, fieldAt, isLeaf, segmentOf, touches } from '../steps/managed-fields.js';
 import { WOULD_DELETE } from '../plan/hand.js';
-import type { FieldPath, FieldsV1, ManagedFieldsEntry } from '../steps/managed-fields.js';
+import type { FieldPath } from '../steps/managed-fields.js';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../../client/transport.js';
 
 /** Reason of a request that a webhook doesn't let be tried. */

@@ -99,7 +99,7 @@ export function checkNotTerminating(object: AnyObject): void {
   if (!object.metadata.deletionTimestamp) return;
   throw new OperatorError({
     reason: 'Terminating',
-    message: `${describeRef(refOf(object))} is being deleted; it is created once it is gone`,
+    message: `${describeRef(object)} is being deleted; it is created once it is gone`,
     retry: 'backoff',
   });
 }
@@ -244,7 +244,7 @@ export function remembered(task: Task, known: Entry | undefined, failure: Operat
 /** Returns what the failure of an apply means. */
 export function classifyApply(task: Task, error: unknown): OperatorError {
   const { hand, intent } = task;
-  const failure = classify(error, `Apply ${describeRef(refOf(intent))}`);
+  const failure = classify(error, `Apply ${describeRef(intent)}`);
   return hand.memory.refusals.judged(failure, hand.reader.claimsOf(intent));
 }
 
@@ -258,7 +258,7 @@ export function asStale({ reason, message, cause }: OperatorError): OperatorErro
 }
 
 export function changedMeanwhile(object: AnyObject, cause?: unknown): OperatorError {
-  const message = `${describeRef(refOf(object))} changed since it was read`;
+  const message = `${describeRef(object)} changed since it was read`;
   return new OperatorError({ reason: 'Conflict', message, retry: 'now', cause });
 }
 

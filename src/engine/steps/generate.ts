@@ -109,7 +109,7 @@ function dataOf(names: readonly string[], { values, hand }: GenerateTask): Reado
 }
 
 function judged(task: Task, known: Entry | undefined, error: unknown): OperatorError {
-  const failure = classify(error, `Make the values of ${describeRef(refOf(task.intent))}`);
+  const failure = classify(error, `Make the values of ${describeRef(task.intent)}`);
   countApply(task, failure.reason);
   return remembered(task, known, failure);
 }
@@ -126,7 +126,7 @@ function ofStored(outcome: StepOutcome, count: () => void): StepOutcome {
 
 function notKept(secret: AnyObject): OperatorError {
   const what = `values, owner, labels or annotation ${GENERATED_ANNOTATION}`;
-  const message = `${describeRef(refOf(secret))} was stored without all of its ${what}, as by a mutating webhook; exclude the Secret from the webhook`;
+  const message = `${describeRef(secret)} was stored without all of its ${what}, as by a mutating webhook; exclude the Secret from the webhook`;
   return new OperatorError({ reason: 'Refused', message });
 }
 

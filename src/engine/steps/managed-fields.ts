@@ -9,35 +9,11 @@ import {
   isHashAnnotation,
   statusFieldManager,
 } from '../../contract/names.js';
-import { controllerOf } from '../../contract/object.js';
-import type { AnyObject } from '../../contract/object.js';
-
-/**
- * Set of fields as the API server records it in `metadata.managedFields`: a tree of `f:<field>`, `k:<list keys>` and
- * `v:<set value>`, with an empty object at each leaf. A `.` stands for the list item or map itself.
- * @see https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
- */
-export type FieldsV1 = { readonly [segment: string]: FieldsV1 };
-
-/** `metav1.ManagedFieldsEntry`: what one manager owns by one operation. */
-export interface ManagedFieldsEntry {
-  readonly manager?: string;
-  readonly operation?: string;
-  readonly apiVersion?: string;
-  readonly time?: string;
-  readonly fieldsType?: string;
-  readonly fieldsV1?: FieldsV1;
-  readonly subresource?: string;
-}
+import { controllerOf, isAppliedBy, managedFieldsOf } from '../../contract/object.js';
+import type { AnyObject, FieldsV1, ManagedFieldsEntry } from '../../contract/object.js';
 
 /** The segments from the root down to a field. */
 export type FieldPath = readonly string[];
-
-/** Returns the entries of an object. */
-export function managedFieldsOf(object: AnyObject): readonly ManagedFieldsEntry[] {
-  const { managedFields } = object.metadata as { readonly managedFields?: readonly ManagedFieldsEntry[] };
-  return managedFields ?? [];
-}
 
 /** Maximum numbers of entries of an object, and of segments in them, that are walked: every writer may record anything. */
 const WALKED = { entries: 50, segments: 20_000 };
@@ -84,16 +60,6 @@ function sizeOf(fields: FieldsV1, levels = MAX_DEPTH): number {
     size += 1 + sizeOf(fields[segment] as FieldsV1, levels - 1);
   }
   return size;
-}
-
-/** Reports whether an entry is what this manager has applied to the object itself. */
-export function isAppliedBy(manager: string, entry: ManagedFieldsEntry): boolean {
-  return entry.manager === manager && entry.operation === 'Apply' && !entry.subresource;
-}
-
-/** Reports whether this manager has applied an object. */
-export function wasAppliedBy(manager: string, object: AnyObject): boolean {
-  return managedFieldsOf(object).some((entry) => isAppliedBy(manager, entry));
 }
 
 /** Returns the paths of one set that another lacks; a subtree that is missing as a whole is one path. */

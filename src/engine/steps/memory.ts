@@ -1,6 +1,6 @@
 import type { Drift, FieldConflict } from '../../contract/change.js';
 import { OperatorError } from '../../contract/error.js';
-import { controllerOf, describeRef, objectId, refOf } from '../../contract/object.js';
+import { controllerOf, describeRef, objectId } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import { mostPause } from '../../client/api-error.js';
 import type { Clock } from '../../client/clock.js';
@@ -369,7 +369,7 @@ function merged(a: Drift | undefined, b: Drift): Drift {
 }
 
 function messageOf(object: AnyObject, drift: Drift | undefined): string {
-  const ref = describeRef(refOf(object));
+  const ref = describeRef(object);
   if (!drift) return `${ref}: another writer keeps deleting it; stop that, or delete the custom resource`;
   const { managers, fields } = drift;
   const who = managers.length === 0 ? 'another writer' : managers.join(', ');

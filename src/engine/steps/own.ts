@@ -1,8 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Drift } from '../../contract/change.js';
 import type { OperatorError } from '../../contract/error.js';
-import { controllerOf, describeRef, keyOf, refOf } from '../../contract/object.js';
-import type { AnyObject } from '../../contract/object.js';
+import {
+  appliedEntry,
+  controllerOf,
+  describeRef,
+  isAppliedBy,
+  keyOf,
+  managedFieldsOf,
+  refOf,
+  wasAppliedBy,
+} from '../../contract/object.js';
+import type { AnyObject, ManagedFieldsEntry } from '../../contract/object.js';
 import type { DriftMode, OwnStep } from '../../contract/plan.js';
 import type { Applied } from '../../client/api.js';
 import { ApiError, classify } from '../../client/api-error.js';
@@ -34,13 +43,10 @@ import { deleteObject, refresh } from './delete.js';
 import {
   driftOf,
   fieldAt,
-  isAppliedBy,
   isLeftOver,
   isLegacy,
-  managedFieldsOf,
   ownedFields,
   ownerKey,
-  wasAppliedBy,
   withoutOwners,
   withWalkableFields,
 } from './managed-fields.js';
@@ -53,7 +59,7 @@ import {
   withItemsTaken,
   withOfferTaken,
 } from './records.js';
-import type { IsLeftOver, ManagedFieldsEntry } from './managed-fields.js';
+import type { IsLeftOver } from './managed-fields.js';
 import { isSameApply } from './memory.js';
 import {
   checkOwner,
@@ -264,7 +270,7 @@ async function recreate(task: OwnTask, known: Entry): Promise<StepOutcome> {
   try {
     await checkAcceptable(task);
   } catch (error) {
-    throw remembered(task, known, classify(error, `Replace ${describeRef(refOf(object))}`));
+    throw remembered(task, known, classify(error, `Replace ${describeRef(object)}`));
   }
   const { error } = await deleteObject(object, task.hand);
   if (error) throw error;
@@ -336,7 +342,7 @@ async function repair(task: OwnTask, error: unknown): Promise<(() => Promise<unk
         : [];
     return items.length === 0 ? undefined : write(withItemsTaken(live, fieldManager, items));
   }
-  const ours = managedFieldsOf(live).find((entry) => isAppliedBy(fieldManager, entry));
+  const ours = appliedEntry(fieldManager, live);
   if (!ours || ours.apiVersion === object.apiVersion) return undefined;
   return write(withApiVersion(live, fieldManager, object.apiVersion));
 }

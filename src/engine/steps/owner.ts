@@ -1,8 +1,16 @@
 import { OperatorError } from '../../contract/error.js';
 import { ADOPT_BY_ANNOTATION } from '../../contract/names.js';
 import { recordOf } from '../../values/projections.js';
-import { controllerOf, describeRef, groupOf, objectId, objectKey, refOf } from '../../contract/object.js';
-import type { AnyObject, OwnerReference } from '../../contract/object.js';
+import {
+  controllerOf,
+  describeRef,
+  groupOf,
+  appliedEntry,
+  managedFieldsOf,
+  objectId,
+  objectKey,
+} from '../../contract/object.js';
+import type { AnyObject, ManagedFieldsEntry, OwnerReference } from '../../contract/object.js';
 import type { ResourceType } from '../../contract/resource.js';
 import type { Api } from '../../client/api.js';
 import type { Hand } from '../plan/hand.js';
@@ -10,8 +18,7 @@ import type { Entry } from '../watch/cache.js';
 import { isHandedOver, offerTo, withoutContent, withUid } from './apply.js';
 import type { Task } from './apply.js';
 import { deleteObject, refresh } from './delete.js';
-import { isAppliedBy, managedFieldsOf, without } from './managed-fields.js';
-import type { ManagedFieldsEntry } from './managed-fields.js';
+import { without } from './managed-fields.js';
 import type { Vanished } from './memory.js';
 
 /*
@@ -188,7 +195,7 @@ function ownerGone({ kind, name }: OwnerReference): OperatorError {
 /** Reports whether others have created an object, going by who has set what in it. */
 function isMadeByOthers(object: AnyObject, manager: string): boolean {
   const entries = managedFieldsOf(object);
-  const own = entries.find((entry) => isAppliedBy(manager, entry));
+  const own = appliedEntry(manager, object);
   return entries.some(
     (entry) =>
       !entry.subresource &&
@@ -221,7 +228,7 @@ function setsMoreThanMetadata({ fieldsV1 = {} }: ManagedFieldsEntry): boolean {
 export function checkOwnership(object: AnyObject, owner: OwnerReference): void {
   const controller = controllerOf(object);
   if (controller?.uid === owner.uid || isHandedOver(object, owner)) return;
-  const what = describeRef(refOf(object));
+  const what = describeRef(object);
   const rename = `create the ${owner.kind} under another name`;
   if (!controller) {
     const inside = object.metadata.namespace === undefined ? '' : ` -n ${object.metadata.namespace}`;

@@ -1,20 +1,19 @@
 import { ADOPT_BY_ANNOTATION } from '../../contract/names.js';
-import type { AnyObject } from '../../contract/object.js';
+import type { AnyObject, FieldsV1, ManagedFieldsEntry } from '../../contract/object.js';
 import {
   dropEmpty,
   fieldAt,
-  isAppliedBy,
   isBare,
   isLeaf,
   isLegacy,
   itemOf,
-  managedFieldsOf,
   memberOf,
   touches,
   union,
   without,
 } from './managed-fields.js';
-import type { FieldPath, FieldsV1, ManagedFieldsEntry } from './managed-fields.js';
+import type { FieldPath } from './managed-fields.js';
+import { isAppliedBy, managedFieldsOf } from '../../contract/object.js';
 
 /*
  * Works out other records of field managers than those of an object: for an adoption, and where a record keeps an apply from

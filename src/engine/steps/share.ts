@@ -160,8 +160,7 @@ function targetMissing(ref: ObjectRef): OperatorError {
 function fromPlan(ref: ObjectRef, make: () => AnyObject | undefined): AnyObject | undefined {
   try {
     const object = make();
-    if (object && objectId(object) !== objectId(ref))
-      throw new TypeError(`it gave ${describeRef(refOf(object))}`);
+    if (object && objectId(object) !== objectId(ref)) throw new TypeError(`it gave ${describeRef(object)}`);
     return object;
   } catch (cause) {
     const message = `What to apply of ${describeRef(ref)} can't be worked out: ${messageOf(cause)}`;

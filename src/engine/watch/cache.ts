@@ -1,22 +1,21 @@
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf, OperatorError } from '../../contract/error.js';
-import { controllerOf, describeRef, keyOf, refOf, splitKey } from '../../contract/object.js';
+import { controllerOf, describeRef, keyOf, managedFieldsOf, splitKey } from '../../contract/object.js';
 import { deepFreeze, isTooDeep, tooDeep } from '../../values/json.js';
-import type { AnyObject } from '../../contract/object.js';
+import type { AnyObject, ManagedFieldsEntry } from '../../contract/object.js';
 import { thrownReading } from '../../values/origin.js';
 import { keepIdentity, keepUnreadable } from '../../values/projections.js';
 import { silentLogger } from '../../telemetry/logger.js';
 import type { Logger } from '../../telemetry/logger.js';
 import {
   hasDrifted,
-  managedFieldsOf,
   MAX_KEPT,
   ownedFields,
   ownerKey,
   sharedWithLeftovers,
   withWalkableFields,
 } from '../steps/managed-fields.js';
-import type { ManagedFieldsEntry, OwnedFields } from '../steps/managed-fields.js';
+import type { OwnedFields } from '../steps/managed-fields.js';
 
 /** An object as it is kept, and what was worked out from it before the rest was dropped. */
 export interface Entry {
@@ -186,10 +185,10 @@ export class Store {
       if (kept === undefined && readOnly) return undefined;
       if (!hasIdentityOf(kept, object))
         throw new TypeError('keep has not kept apiVersion, kind and the identity in metadata');
-      if (isTooDeep(kept)) throw tooDeep(describeRef(refOf(object)));
+      if (isTooDeep(kept)) throw tooDeep(describeRef(object));
       return kept;
     } catch (cause) {
-      const what = describeRef(refOf(object));
+      const what = describeRef(object);
       const { resourceVersion } = object.metadata;
       const thrown = thrownReading([object], cause);
       const message = `${what} can't be projected, which is a bug of the kind: ${messageOf(thrown)}`;

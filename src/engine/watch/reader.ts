@@ -1,6 +1,6 @@
 import type { Found, Lookup, Query, Reader, TypeRef, Watch } from '../../contract/controller.js';
 import { OperatorError } from '../../contract/error.js';
-import { describeRef, groupOf, refOf, splitKey } from '../../contract/object.js';
+import { describeRef, groupOf, splitKey } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import { groupKind } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
@@ -178,7 +178,7 @@ export class StoreReader implements Reader {
     return new OperatorError({
       reason: 'KindNotServed',
       retry: 'backoff',
-      message: `${describeRef(refOf(object))} can't be changed: ${kind} is not served as ${apiVersion}; /readyz?verbose of the operator says why`,
+      message: `${describeRef(object)} can't be changed: ${kind} is not served as ${apiVersion}; /readyz?verbose of the operator says why`,
     });
   }
 
@@ -195,7 +195,7 @@ export class StoreReader implements Reader {
     const group = groupOf(object.apiVersion) || 'core';
     throw new OperatorError({
       reason: KIND_NOT_INSTALLED,
-      message: `${describeRef(refOf(object))} can't be made: the kind ${object.kind} of the group ${group} is not installed in this cluster; install its CustomResourceDefinition (${object.apiVersion}), or remove what asks for it`,
+      message: `${describeRef(object)} can't be made: the kind ${object.kind} of the group ${group} is not installed in this cluster; install its CustomResourceDefinition (${object.apiVersion}), or remove what asks for it`,
     });
   }
 

@@ -10,8 +10,16 @@ import type { Reader, TypeRef, Watch } from '../../contract/controller.js';
 import type { Wire } from '../../author/kubernetes-types.js';
 import { keepWithoutManagedFields } from '../../author/owned-children.js';
 import { childrenFieldManager } from '../../contract/names.js';
-import { isMap, objectKey, splitKey, valueAt, type AnyObject } from '../../contract/object.js';
-import { isAppliedBy, managedFieldsOf, wasAppliedBy } from '../../engine/steps/managed-fields.js';
+import {
+  isAppliedBy,
+  isMap,
+  managedFieldsOf,
+  objectKey,
+  splitKey,
+  type AnyObject,
+  valueAt,
+  wasAppliedBy,
+} from '../../contract/object.js';
 import { keepIdentity, keepStatus } from '../../values/projections.js';
 import { resourceType, type ResourceType } from '../../contract/resource.js';
 import { given } from '../common.js';

@@ -1,9 +1,8 @@
 import { objectKey } from '../../../src/contract/object.js';
-import type { AnyObject } from '../../../src/contract/object.js';
+import type { AnyObject, FieldsV1 } from '../../../src/contract/object.js';
 import type { ResourceType } from '../../../src/contract/resource.js';
 import { MERGE_PATCH } from '../../../src/client/api.js';
 import { without } from '../../../src/engine/steps/managed-fields.js';
-import type { FieldsV1 } from '../../../src/engine/steps/managed-fields.js';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../../../src/client/transport.js';
 import { applied, failure } from './builders.js';
 import { recordedFields } from './recorded-fields.js';
