@@ -83,6 +83,13 @@ interface RefusalText {
 
 const REFUSALS: readonly RefusalText[] = Object.values(REFUSED_AS_FAILURE);
 
+/** Meaning of a refusal, and what helps. */
+interface Meaning {
+  readonly reason: string;
+  readonly retry: OperatorError['retry'];
+  readonly remedy?: string | undefined;
+}
+
 const BRAND = Symbol.for('reconstruct.ApiError');
 
 /** An answer of the API server that isn't what was asked for. */
@@ -162,34 +169,12 @@ export class ApiError extends Error {
     return this.code === 429 && this.status.message === 'storage is (re)initializing';
   }
 
-  /** Whether all that keeps the object from being applied is a change of what can't be changed. */
-  get immutableField(): boolean {
-    return this.causes.length > 0 && this.causes.every(isImmutability) && this.refused && !this.wrongUid;
-  }
-
   /** Whether an object that was taken for new is there already: a field can't be changed, or there would be a second controller. */
   get showsAnother(): boolean {
     const isSecondController = (cause: StatusCause): boolean =>
       cause.field === 'metadata.ownerReferences' &&
       objectionOf(cause).startsWith('Only one reference can have Controller set to true.');
     return this.refused && this.causes.some((cause) => isImmutability(cause) || isSecondController(cause));
-  }
-
-  /** The fields, such as `spec.ports[0].nodePort`, whose value another object in the cluster has. */
-  get takenFields(): string[] {
-    return (this.refused ? this.causes : []).flatMap((cause) =>
-      objectionOf(cause) === 'provided port is already allocated' ? (cause.field ?? []) : [],
-    );
-  }
-
-  /** Whether the API server can't reserve an address or a port, as when it is about to stop; not that one is taken. */
-  get addressUnavailable(): boolean {
-    return this.refused && this.causes.some((cause) => UNAVAILABLE.test(objectionOf(cause)));
-  }
-
-  /** Whether the namespace is being deleted, so that nothing can be created in it. */
-  get namespaceTerminating(): boolean {
-    return this.code === 403 && this.causes.some(({ reason }) => reason === 'NamespaceTerminating');
   }
 
   /** Objection of a 403, without the words before it; empty where there is none. */
@@ -201,17 +186,6 @@ export class ApiError extends Error {
   /** Whether there is one of that name, which is the last thing that is checked of a new object. */
   get alreadyExists(): boolean {
     return this.own.code === 409 && this.own.reason === 'AlreadyExists';
-  }
-
-  /** Whether a quota has too little left for it. */
-  get exceedsQuota(): boolean {
-    return this.objection.startsWith('exceeded quota: ');
-  }
-
-  /** Whether a quota of objects is used up, by what may have been deleted a moment ago. */
-  get exceedsObjectQuota(): boolean {
-    const [, asked = ''] = EXCEEDED.exec(this.objection) ?? [];
-    return asked !== '' && asked.split(',').every((amount) => COUNTED.test(amount.replace(/=.*/, '')));
   }
 
   /** Whether the right itself is missing, and it isn't this one request that is objected to. */
@@ -296,6 +270,37 @@ export class ApiError extends Error {
   get refusedAsFailure(): RefusalText | undefined {
     const { message = '' } = this.status;
     return this.code === 500 ? REFUSALS.find(({ text }) => text.test(message)) : undefined;
+  }
+
+  /** Meaning for the custom resource. */
+  get meaning(): Meaning {
+    const { code, objection, refused } = this;
+    const some = (is: (cause: StatusCause) => boolean): boolean => refused && this.causes.some(is);
+    const onChange = (reason: string, remedy?: string): Meaning => ({ reason, retry: 'onChange', remedy });
+    const backoff = (reason: string, remedy?: string): Meaning => ({ reason, retry: 'backoff', remedy });
+    // One that fails itself, or is busy, may answer another time.
+    if (this.denied && code < 500 && code !== 429) return onChange('Refused');
+    if (this.fieldConflict) return onChange('FieldConflict');
+    if (this.conflict || this.wrongUid) return { reason: 'Conflict', retry: 'now' };
+    if (some(isImmutability) && this.causes.every(isImmutability))
+      return onChange('ImmutableField', 'delete the object, and it is created again');
+    if (some((cause) => objectionOf(cause) === 'provided port is already allocated'))
+      return onChange('NodePortConflict');
+    // No address can be reserved, as when the API server is about to stop; none is taken.
+    if (some((cause) => UNAVAILABLE.test(objectionOf(cause)))) return backoff('ServerOverloaded');
+    if (code === 400 || refused)
+      return onChange(this.refusedAsFailure?.reason ?? 'Invalid', this.refusedAsFailure?.remedy);
+    if (code === 401) return backoff('Unauthorized');
+    if (code === 403) {
+      if (this.causes.some(({ reason }) => reason === 'NamespaceTerminating'))
+        return backoff('NamespaceTerminating');
+      if (objection.startsWith('exceeded quota: '))
+        return backoff('QuotaExceeded', 'ask for less, or have the quota raised');
+      return backoff('Forbidden', OPERATOR_LACKS_RIGHT.test(objection) ? GRANT : undefined);
+    }
+    if (code === 404) return backoff(this.kindNotServed ? 'KindNotServed' : 'NotFound');
+    if (code === 429 || code >= 500) return backoff('ServerOverloaded');
+    return REFUSED.has(code) ? onChange('Refused') : backoff('Refused');
   }
 
   private get causes(): readonly StatusCause[] {
@@ -426,43 +431,21 @@ export function classify(error: unknown, what: string): OperatorError {
       ...{ reason: 'InternalError', message, retry: 'backoff', isBug: true, cause: error },
     });
   }
-  const [reason, retry] = classOf(error);
+  const { reason, retry, remedy } = error.meaning;
   // These pass by themselves, a quota for example once what was deleted a moment ago is no longer counted.
-  const retryAfterMilliseconds =
-    error.newToAdmission || error.exceedsObjectQuota ? 0 : (PAUSES[reason]?.least ?? 0);
+  const passes = error.newToAdmission || exceedsObjectQuota(error.objection);
+  const said = error.said ?? `the API server answered ${String(error.code)}`;
   return new OperatorError({
-    reason,
-    retry,
-    retryAfterMilliseconds,
-    message: `${what}: ${sentence(error)}`,
-    cause: error,
+    ...{ reason, retry, cause: error },
+    retryAfterMilliseconds: passes ? 0 : (PAUSES[reason]?.least ?? 0),
+    message: `${what}: ${said}${remedy === undefined ? '' : `; ${remedy}`}`,
   });
 }
 
-function classOf(error: ApiError): readonly [reason: string, retry: OperatorError['retry']] {
-  // One that fails itself, or is busy, may answer another time.
-  if (error.denied && error.code < 500 && error.code !== 429) return ['Refused', 'onChange'];
-  if (error.fieldConflict) return ['FieldConflict', 'onChange'];
-  if (error.conflict || error.wrongUid) return ['Conflict', 'now'];
-  if (error.immutableField) return ['ImmutableField', 'onChange'];
-  if (error.takenFields.length > 0) return ['NodePortConflict', 'onChange'];
-  if (error.addressUnavailable) return ['ServerOverloaded', 'backoff'];
-  if (error.code === 400 || error.refused) return [error.refusedAsFailure?.reason ?? 'Invalid', 'onChange'];
-  if (error.namespaceTerminating) return ['NamespaceTerminating', 'backoff'];
-  if (error.code === 401) return ['Unauthorized', 'backoff'];
-  if (error.code === 403) return [error.exceedsQuota ? 'QuotaExceeded' : 'Forbidden', 'backoff'];
-  if (error.kindNotServed) return ['KindNotServed', 'backoff'];
-  if (error.code === 404) return ['NotFound', 'backoff'];
-  if (error.code === 429 || error.code >= 500) return ['ServerOverloaded', 'backoff'];
-  return ['Refused', REFUSED.has(error.code) ? 'onChange' : 'backoff'];
-}
-
-function sentence(error: ApiError): string {
-  const message = error.said ?? `the API server answered ${String(error.code)}`;
-  if (error.immutableField) return `${message}; delete the object, and it is created again`;
-  if (error.exceedsQuota) return `${message}; ask for less, or have the quota raised`;
-  const remedy = OPERATOR_LACKS_RIGHT.test(error.objection) ? GRANT : error.refusedAsFailure?.remedy;
-  return remedy === undefined ? message : `${message}; ${remedy}`;
+/** Reports whether a quota of objects is used up, by what may have been deleted a moment ago. */
+function exceedsObjectQuota(objection: string): boolean {
+  const [, asked = ''] = EXCEEDED.exec(objection) ?? [];
+  return asked !== '' && asked.split(',').every((amount) => COUNTED.test(amount.replace(/=.*/, '')));
 }
 
 /** A person has other ways to get a right. Of what admission forbids, no right is of use. */

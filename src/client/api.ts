@@ -74,9 +74,6 @@ export interface Applied {
   readonly created: boolean;
 }
 
-/** A request whose signal may be given as undefined. */
-type Sent = Omit<ApiRequest, 'signal'> & { readonly signal?: AbortSignal | undefined };
-
 /**
  * The few requests that an operator needs.
  *
@@ -101,6 +98,22 @@ export class Api {
     });
   }
 
+  /**
+   * Reports whether a request has failed because the kind isn't served. A user without a right on a kind is refused before it is
+   * looked for, so that is asked apart, and not known where it may not be asked either.
+   */
+  async isForMissingKind(type: ResourceType, error: unknown): Promise<boolean> {
+    if (!(error instanceof ApiError) || error.code !== 403)
+      return error instanceof ApiError && error.kindNotServed;
+    return this.serves(type).then(
+      (isServed) => !isServed,
+      (unknown: unknown) => {
+        if (unknown instanceof ApiError) return false;
+        throw unknown;
+      },
+    );
+  }
+
   /** Pages of a consistent list, which the API server serves from its cache when no version is named. */
   async list(scope: ListScope, continueToken?: string, signal?: AbortSignal): Promise<ListPage> {
     const { body } = await this.send(`List ${scope.type.plural}`, {
@@ -112,7 +125,7 @@ export class Api {
         ...(continueToken && { continue: continueToken }),
       },
       ...(scope.metadataOnly && { accept: METADATA_LIST }),
-      ...(signal && { signal }),
+      signal,
     });
     const { metadata, items } = body as {
       metadata: { resourceVersion: string; continue?: string; remainingItemCount?: number };
@@ -253,7 +266,7 @@ export class Api {
   }
 
   /** Asks the API server to judge a spec, such as that of a TokenReview, which it stores nowhere. Returns the status. */
-  async review<T>(apiVersion: string, kind: string, spec: object, signal: AbortSignal): Promise<T> {
+  async review<T>(apiVersion: string, kind: string, spec: object, signal?: AbortSignal): Promise<T> {
     const path = `${rootPath(apiVersion)}/${kind.toLowerCase()}s`;
     const body = { apiVersion, kind, spec };
     const answer = await this.send(`Create ${kind}`, { method: 'POST', path, body, signal });
@@ -278,7 +291,7 @@ export class Api {
     verb: string,
     type: ResourceType,
     object: AnyObject,
-    request: Pick<Sent, 'query' | 'signal'>,
+    request: Pick<ApiRequest, 'query' | 'signal'>,
   ): Promise<ApiResponse> {
     const { namespace, name } = object.metadata;
     const path = collectionPath(type, namespace);
@@ -289,7 +302,7 @@ export class Api {
     verb: string,
     type: ResourceType,
     key: string,
-    { subresource, ...request }: Omit<Sent, 'path'> & { readonly subresource?: string | undefined },
+    { subresource, ...request }: Omit<ApiRequest, 'path'> & { readonly subresource?: string | undefined },
   ): Promise<ApiResponse> {
     const { namespace, name } = splitKey(key);
     const path = `${collectionPath(type, namespace)}/${encodeURIComponent(name)}`;
@@ -297,14 +310,10 @@ export class Api {
     return this.send(`${verb} ${type.kind} ${key}`, { ...request, path: path + of });
   }
 
-  private async send(what: string, request: Sent): Promise<ApiResponse> {
-    const { signal, ...rest } = request;
-    let response: ApiResponse;
-    try {
-      response = await this.transport.request(signal ? { ...rest, signal } : rest);
-    } catch (error) {
-      throw signal?.aborted ? error : unanswered(error, what);
-    }
+  private async send(what: string, request: ApiRequest): Promise<ApiResponse> {
+    const response = await this.transport.request(request).catch((error: unknown) => {
+      throw request.signal?.aborted ? error : unanswered(error, what);
+    });
     // A refusal that is repeated without asking has an old time.
     if (!response.isRepeated) this.time?.answered(response);
     if (response.status < 200 || response.status > 299)
@@ -318,7 +327,7 @@ export function isWriteOfSecrets({ method, path }: Pick<ApiRequest, 'method' | '
   return method !== 'GET' && /^\/api\/v1\/(?:namespaces\/[^/]+\/)?secrets(?:\/|$)/.test(path);
 }
 
-function sentBy({ fieldManager, signal }: WriteOptions): Pick<Sent, 'query' | 'signal'> {
+function sentBy({ fieldManager, signal }: WriteOptions): Pick<ApiRequest, 'query' | 'signal'> {
   return { signal, ...(fieldManager !== undefined && { query: { fieldManager } }) };
 }
 

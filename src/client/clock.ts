@@ -18,33 +18,26 @@ export interface Timer {
 /** Maximum time of a timer: Node fires longer ones at once. */
 const MAX_TIMER_MILLISECONDS = 2 ** 31 - 1;
 
-/** The machine's own clock. Timers of more than 24 days fire after 24 days. */
-export const systemClock: Clock = {
-  now: () => Date.now(),
-  monotonic: () => performance.now(),
-  setTimer(delayMilliseconds, callback) {
-    const timer = setTimeout(callback, Math.min(delayMilliseconds, MAX_TIMER_MILLISECONDS));
-    timer.unref();
-    return {
-      cancel: () => {
-        clearTimeout(timer);
-      },
-    };
-  },
-};
+function machineClock(keepsAlive: boolean): Clock {
+  return {
+    now: () => Date.now(),
+    monotonic: () => performance.now(),
+    setTimer(delayMilliseconds, callback) {
+      const timer = setTimeout(callback, Math.min(delayMilliseconds, MAX_TIMER_MILLISECONDS));
+      if (!keepsAlive) timer.unref();
+      return {
+        cancel: () => {
+          clearTimeout(timer);
+        },
+      };
+    },
+  };
+}
 
+/** The machine's own clock. Timers of more than 24 days fire after 24 days. */
+export const systemClock = machineClock(false);
 /** The machine's own clock for commands that wait: its timers keep the process alive. */
-export const patientClock: Clock = {
-  ...systemClock,
-  setTimer(delayMilliseconds, callback) {
-    const timer = setTimeout(callback, delayMilliseconds);
-    return {
-      cancel: () => {
-        clearTimeout(timer);
-      },
-    };
-  },
-};
+export const patientClock = machineClock(true);
 
 /** Resolves after the delay, or as soon as the signal aborts. */
 export async function sleep(clock: Clock, delayMilliseconds: number, signal?: AbortSignal): Promise<void> {
@@ -112,20 +105,15 @@ export async function within<T>(
   outer: AbortSignal,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const ending = new AbortController();
+  const late = new AbortController();
   const timer = clock.setTimer(milliseconds, () => {
-    ending.abort(new Error(`no answer within ${Number((milliseconds / 1000).toFixed(1))} s`));
+    late.abort(new Error(`no answer within ${Number((milliseconds / 1000).toFixed(1))} s`));
   });
-  const abort = (): void => {
-    ending.abort(outer.reason);
-  };
-  outer.addEventListener('abort', abort);
-  if (outer.aborted) abort();
+  const signal = AbortSignal.any([outer, late.signal]);
   try {
-    return await unlessAborted(work(ending.signal), ending.signal);
+    return await unlessAborted(work(signal), signal);
   } finally {
     timer.cancel();
-    outer.removeEventListener('abort', abort);
   }
 }
 

@@ -163,21 +163,14 @@ export class ClusterClient {
     return unlessMissing(`Get ${path}`, this.api.read<T>(path));
   }
 
-  /** A user without a right on a type is refused before it is looked for, so that has to be asked apart. */
   private async whereServed<T>(
     type: ResourceType,
     what: string,
     ask: () => Promise<T>,
   ): Promise<T | undefined> {
     const answer = ask().catch(async (error: unknown) => {
-      if (!(error instanceof ApiError) || error.code !== 403) throw error;
-      // Not known where that may not be asked either.
-      const isServed = await this.api.serves(type).catch((again: unknown) => {
-        if (again instanceof ApiError) return true;
-        throw again;
-      });
-      if (isServed) throw error;
-      return undefined;
+      if (await this.api.isForMissingKind(type, error)) return undefined;
+      throw error;
     });
     return unlessMissing(what, answer);
   }

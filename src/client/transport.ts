@@ -28,7 +28,7 @@ export interface ApiRequest {
   readonly contentType?: string;
   /** The media type of the answer. @default application/json */
   readonly accept?: string;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Whether it keeps the lease, so nothing may delay it, and no fence holds it back. @default false */
   readonly lease?: boolean;
   /**

@@ -187,8 +187,13 @@ describe('classify', () => {
 
   it.each(OBJECTIONS)("doesn't take a webhook's causes for the API server's: %j", (one) => {
     const denied = new ApiError(WHAT, failure(422, 'Invalid', DENIED, { causes: [one] }));
-    const { showsAnother, takenFields, duplicateValue, refusedFields } = denied;
-    expect([showsAnother, takenFields, duplicateValue, refusedFields]).toEqual([false, [], undefined, []]);
+    const { showsAnother, meaning, duplicateValue, refusedFields } = denied;
+    expect([showsAnother, meaning.reason, duplicateValue, refusedFields]).toEqual([
+      false,
+      'Refused',
+      undefined,
+      [],
+    ]);
   });
 
   const SECRET = '(shop/web; /v1, Kind=Secret)';

@@ -5,7 +5,6 @@ import type { AnyObject } from '../../contract/object.js';
 import type { DriftMode, Explanation, Plan } from '../../contract/plan.js';
 import { groupKind } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
-import { ApiError } from '../../client/api-error.js';
 import { Api } from '../../client/api.js';
 import type { Scope } from '../../client/api.js';
 import { silentLogger } from '../../telemetry/logger.js';
@@ -210,7 +209,7 @@ class Contents {
     try {
       objects = await this.props.api.listAll(scope);
     } catch (error) {
-      if (!(error instanceof ApiError) || !(await this.isMissing(scope.type, error))) throw error;
+      if (!(await this.props.api.isForMissingKind(scope.type, error))) throw error;
     }
     this.found.set(idOfQuery(lookup, query), byName(objects));
   }
@@ -244,7 +243,7 @@ class Contents {
 
   private async loadOne(type: ResourceType, key: string): Promise<void> {
     const given = this.given.get(objectIdOf(type, key));
-    const object = given ?? (await this.find(type, key));
+    const object = given ?? (await this.props.api.find(type, key));
     if (object) this.props.reader.store(object).observed(object);
     else this.missing(type, key);
     this.loaded.add(idOfObject(type, key));
@@ -253,15 +252,6 @@ class Contents {
   private missing({ apiVersion, kind }: ResourceType, key: string): void {
     const metadata = splitKey(key);
     this.props.reader.store({ apiVersion, kind, metadata }).gone(key);
-  }
-
-  private async find(type: ResourceType, key: string): Promise<AnyObject | undefined> {
-    try {
-      return await this.props.api.get(type, key);
-    } catch (error) {
-      if (error instanceof ApiError && error.objectIsGone) return undefined;
-      throw error;
-    }
   }
 
   private async loadAll(scope: Scope, watch: Watch): Promise<void> {
@@ -291,24 +281,12 @@ class Contents {
     this.loaded.add(idOfOwned(type, namespace));
   }
 
-  /** A user without the right to read a kind is refused before it is looked for, so that has to be asked apart. */
-  private async isMissing(type: ResourceType, error: ApiError): Promise<boolean> {
-    if (error.code !== 403) return error.kindNotServed;
-    try {
-      return !(await this.props.api.serves(type));
-    } catch (unknown) {
-      if (unknown instanceof ApiError) return false;
-      throw unknown;
-    }
-  }
-
   private async whereServed(watch: Watch, load: () => Promise<void>): Promise<void> {
     try {
       await load();
     } catch (error) {
-      if (!watch.optional || !(error instanceof ApiError) || !(await this.isMissing(watch.type, error)))
-        throw error;
       const { api, reader } = this.props;
+      if (!watch.optional || !(await api.isForMissingKind(watch.type, error))) throw error;
       const doubt = await doubtOf(api, watch.type);
       const mayBeInstalled = doubt !== undefined && doubt.crd !== 'unreadable';
       if (mayBeInstalled && watch.readOnly)
