@@ -50,10 +50,11 @@ export interface HandOverReplicasProps {
 /** The `keep` of a child type whose replicas are handed over; beside others as `{ ...keepReplicas(object), … }`. */
 export function keepReplicas(object: AnyObject): { readonly replicas: KeptReplicas } {
   const { replicas } = (object.spec ?? {}) as { readonly replicas?: number };
-  const managers = managedFieldsOf(object)
-    .filter(({ fieldsV1 }) => fieldsV1?.['f:spec']?.['f:replicas'] !== undefined)
-    .slice(0, MAX_MANAGERS)
-    .map(({ manager = '' }) => manager);
+  const managers: string[] = [];
+  for (const { manager = '', fieldsV1 } of managedFieldsOf(object)) {
+    if (fieldsV1?.['f:spec']?.['f:replicas'] !== undefined) managers.push(manager);
+    if (managers.length === MAX_MANAGERS) break;
+  }
   return { replicas: { ...(replicas !== undefined && { value: replicas }), managers } };
 }
 

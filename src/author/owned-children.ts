@@ -235,9 +235,12 @@ export class OwnedChildren implements Controller {
 
   private pruned({ cr, own, reader }: Pass, { rendered }: Desired): Step[] {
     const wanted = new Set(rendered.map(objectId));
-    return [...own, ...this.controlled(cr, reader, this.fieldManager, this.owning.formerChildren)]
-      .filter((child) => !child.metadata.deletionTimestamp && !wanted.has(objectId(child)))
-      .map((object) => ({ do: 'prune', object }));
+    const former = this.controlled(cr, reader, this.fieldManager, this.owning.formerChildren);
+    const steps: Step[] = [];
+    for (const object of [...own, ...former])
+      if (!object.metadata.deletionTimestamp && !wanted.has(objectId(object)))
+        steps.push({ do: 'prune', object });
+    return steps;
   }
 
   /** Reports whether a plan has changed what the next one is made of: what is handed over, and what the construct reads. */
@@ -386,11 +389,11 @@ function renderedIn(controlled: readonly AnyObject[], rendered: Rendered): reado
 
 /** The API server drops what the schema doesn't list, without a word. @param known undefined where any field may be there */
 function requireKnownFields(fields: object, known: readonly string[] | undefined): void {
-  const unknown = known && Object.keys(fields).find((field) => !known.includes(field));
-  if (unknown === undefined) return;
-  throw new Error(
-    `it has a field ${unknown}, of which the schema knows nothing; add ${unknown}: { type: 'string' }, or whatever it is, to "status" of defineCrd, or to the properties of the status in the CRD`,
-  );
+  for (const field of Object.keys(fields))
+    if (known && !known.includes(field))
+      throw new Error(
+        `it has a field ${field}, of which the schema knows nothing; add ${field}: { type: 'string' }, or whatever it is, to "status" of defineCrd, or to the properties of the status in the CRD`,
+      );
 }
 
 type Keep = RelatedTypeProps['keep'];

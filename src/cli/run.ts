@@ -65,7 +65,7 @@ export async function runController(options: RunOptions): Promise<void> {
   const access = clusterAccess(options);
   const context: KindContext = {
     render: synthesize,
-    policyInForce: () => policy?.current ?? NO_POLICY,
+    policyInForce: policy ?? { current: NO_POLICY },
     flags: kindFlagValues(options),
     operatorNamespace: access.namespace,
     ...(watchNamespace && { namespaces: watchNamespace }),

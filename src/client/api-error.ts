@@ -381,9 +381,8 @@ function statusOf(body: unknown): ApiStatus {
   return typeof body === 'object' && body !== null ? body : {};
 }
 
-/** Returns how long an answer asks to wait, in milliseconds, at most a minute; 0 if it doesn't. */
-export function pauseAskedBy({ retryAfterSeconds, status, body }: ApiResponse): number {
-  if (status < 300) return 0;
+/** Returns how long a refusal asks to wait, in milliseconds, at most a minute; 0 if it doesn't. */
+export function pauseAskedBy({ retryAfterSeconds, body }: ApiResponse): number {
   const seconds = retryAfterSeconds ?? statusOf(body).details?.retryAfterSeconds ?? 0;
   return Math.min(seconds * 1000, MAX_RETRY_AFTER);
 }

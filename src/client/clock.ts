@@ -25,11 +25,7 @@ function machineClock(keepsAlive: boolean): Clock {
     setTimer(delayMilliseconds, callback) {
       const timer = setTimeout(callback, Math.min(delayMilliseconds, MAX_TIMER_MILLISECONDS));
       if (!keepsAlive) timer.unref();
-      return {
-        cancel: () => {
-          clearTimeout(timer);
-        },
-      };
+      return { cancel: clearTimeout.bind(undefined, timer) };
     },
   };
 }

@@ -91,6 +91,7 @@ export class Gate implements Transport {
     if (earlier && left > 0) return { ...earlier.response, retryAfterSeconds: left / 1000, isRepeated: true };
     this.refusals.delete(id);
     const response = await this.withSecondTry(req, send);
+    if (response.status < 300) return response;
     const pause = pauseAskedBy(response) * (RETRY_AFTER_MARGIN.least + RETRY_AFTER_MARGIN.spread * random());
     if (pause === 0) return response;
     const now = clock.monotonic();

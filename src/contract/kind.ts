@@ -134,8 +134,8 @@ export interface RenderedKind {
 /** Surroundings of a kind's controllers. */
 export interface KindContext {
   readonly render: Render;
-  /** Returns the policy by which custom resources are rendered now: the same object until it changes. @default - nothing is forbidden */
-  readonly policyInForce?: () => Policy;
+  /** Policy by which custom resources are rendered now: the same object until it changes. @default - nothing is forbidden */
+  readonly policyInForce?: { readonly current: Policy };
   /** The values of the kind's flags, by name. @default - none is given */
   readonly flags?: FlagValues;
   /**

@@ -153,7 +153,7 @@ export class Renderer {
   private basisOf({ metadata, spec }: CustomResource, inputs: RenderInputs | undefined): Basis {
     // The generation alone stays where another schema of the CRD changes the spec.
     const edit = `${metadata.uid} ${metadata.generation} ${contentHash(spec ?? {})}`;
-    const policy = this.context.policyInForce?.();
+    const policy = this.context.policyInForce?.current;
     if (!inputs) return { inputs: edit, policy };
     const { references, ...others } = inputs;
     const read = references ? { ...others, references: digestOf(references) } : others;
@@ -164,7 +164,7 @@ export class Renderer {
   private timed(cr: CustomResource, inputs: RenderInputs | undefined, basis: Basis): Rendered {
     const { kind, context, stops } = this;
     const memory = this.memoryOf(cr);
-    const given = context.policyInForce ? { ...inputs, policy: context.policyInForce() } : inputs;
+    const given = context.policyInForce ? { ...inputs, policy: context.policyInForce.current } : inputs;
     if (!hasLimit(kind) || isSame(memory.ended, basis)) return context.render(kind, cr, given);
     if (isSame(memory.stopped?.basis, basis)) throw memory.stopped.error;
     const { uid = '', namespace = uid } = cr.metadata;

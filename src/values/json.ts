@@ -43,7 +43,10 @@ export function canonicalJson(value: unknown): string {
 function isSorted(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return true;
   if (levels === 0) throw tooDeep('A value');
-  if (Array.isArray(value)) return value.every((item) => isSorted(item, levels - 1));
+  if (Array.isArray(value)) {
+    for (const item of value) if (!isSorted(item, levels - 1)) return false;
+    return true;
+  }
   let before = '';
   for (const name of Object.keys(value)) {
     if (name < before || !isSorted((value as Readonly<Record<string, unknown>>)[name], levels - 1))
@@ -57,10 +60,13 @@ function sortedJson(value: unknown, levels = MAX_DEPTH): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   if (levels === 0) throw tooDeep('A value');
   if (Array.isArray(value)) return `[${value.map((item) => sortedJson(item, levels - 1)).join()}]`;
-  const members = Object.entries(value).filter(([, member]) => member !== undefined);
   // Unlike a map of them, the text has keys that are numbers in their order, too.
-  const sorted = members.sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${sorted.map(([name, member]) => `${JSON.stringify(name)}:${sortedJson(member, levels - 1)}`).join()}}`;
+  const members: string[] = [];
+  for (const name of Object.keys(value).sort()) {
+    const member = (value as Readonly<Record<string, unknown>>)[name];
+    if (member !== undefined) members.push(`${JSON.stringify(name)}:${sortedJson(member, levels - 1)}`);
+  }
+  return `{${members.join()}}`;
 }
 
 /** Sorts strings in place. `sort` allocates even where they are sorted already, as most of the API server are. */

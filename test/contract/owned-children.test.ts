@@ -61,7 +61,7 @@ interface Given extends OwnFunctions {
   readonly children?: readonly AnyObject[];
   readonly related?: readonly AnyObject[];
   readonly render?: Render;
-  readonly policyInForce?: () => Policy;
+  readonly policyInForce?: { readonly current: Policy };
   readonly kind?: Partial<OwningKind>;
 }
 
@@ -1013,8 +1013,9 @@ describe('OwnedChildren, a construct that is not deterministic', () => {
   });
 
   it('is applied once where it changes with the time of day, then not until the custom resource or the policy changes', () => {
-    let [time, policy] = [1, {}];
-    const one = controller({ render: () => [{ ...WEB, data: time }], policyInForce: () => policy });
+    let time = 1;
+    const policy = { current: {} };
+    const one = controller({ render: () => [{ ...WEB, data: time }], policyInForce: policy });
     const planAt = (now: number, live = cr()): Plan => {
       time = now;
       return one.reconcile('shop/web', readerOf({ cr: live }), NOW);
@@ -1023,7 +1024,7 @@ describe('OwnedChildren, a construct that is not deterministic', () => {
     expect(applied(planAt(1))).toHaveLength(1);
     expect([refusedAt(2), refusedAt(3)]).toEqual(['NotDeterministic', 'NotDeterministic']);
 
-    policy = {};
+    policy.current = {};
     expect(applied(planAt(4))).toMatchObject([{ data: 4 }]);
     expect(refusedAt(5)).toBe('NotDeterministic');
     expect(applied(planAt(6, { ...cr(), spec: { edited: true } }))).toHaveLength(1);

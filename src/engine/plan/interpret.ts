@@ -3,7 +3,7 @@ import { OperatorError } from '../../contract/error.js';
 import { controllerOf, describeRef, keyOf, objectId, objectKey, refOf } from '../../contract/object.js';
 import type { ObjectRef } from '../../contract/object.js';
 import { describeThrown } from '../../values/origin.js';
-import type { Conclusion, ForeignHandler, OwnStep, Plan, StatusWrite, Step } from '../../contract/plan.js';
+import type { Conclusion, ForeignHandler, OwnStep, Plan, StatusWrite } from '../../contract/plan.js';
 import { presentReadiness, waitOf } from '../../values/readiness.js';
 import { classify } from '../../client/api-error.js';
 import { generate } from '../steps/generate.js';
@@ -119,16 +119,16 @@ export async function interpret(
 
 /** Returns the outcome of a plan that names an object of which it isn't known whether there is one: nothing is done. */
 function withheld({ steps }: Plan, reader: StoreReader): ChangeSet | undefined {
-  const active = steps.filter(isActive);
-  if (!active.some(({ object }) => reader.notServed(object))) return undefined;
-  return active.map(({ object }) => {
-    const error = reader.notServed(object);
-    return { ref: refOf(object), ...(error ? { action: 'failed', error } : { action: 'skipped' }) };
-  });
-}
-
-function isActive(step: Step): step is HandledStep {
-  return step.do !== 'barrier';
+  const changes: Change[] = [];
+  let isWithheld = false;
+  for (const step of steps) {
+    if (step.do === 'barrier') continue;
+    const error = reader.notServed(step.object);
+    const ref = refOf(step.object);
+    changes.push(error ? { ref, action: 'failed', error } : { ref, action: 'skipped' });
+    isWithheld ||= error !== undefined;
+  }
+  return isWithheld ? changes : undefined;
 }
 
 async function carryOut(
@@ -143,7 +143,7 @@ async function carryOut(
   const notHandedOver = new Set<string>();
   let isHeld = false;
   for (const step of steps) {
-    if (!isActive(step)) {
+    if (step.do === 'barrier') {
       isHeld ||= holdsBack(changes, hand.reader, waits);
       continue;
     }

@@ -212,11 +212,10 @@ export function isRepeated(task: Task, known: Entry): boolean {
 }
 
 /** Returns the key of fights over an object: one that was created again is the same one, for as long as its owner is. */
-export function fightId({
-  owner,
-  objectId: id,
-}: Pick<Task, 'objectId'> & { readonly owner?: OwnerReference | undefined }): string {
-  return `${id} ${owner?.uid ?? ''}`;
+export function fightId(
+  of: Pick<Task, 'objectId'> & { readonly owner?: OwnerReference | undefined },
+): string {
+  return `${of.objectId} ${of.owner?.uid ?? ''}`;
 }
 
 /** Remembers an apply that stands. */

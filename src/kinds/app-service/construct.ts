@@ -15,7 +15,8 @@ import type { Wire } from '../../author/kubernetes-types.js';
 import { childLabels, selectorLabels } from '../../contract/names.js';
 import { given } from '../common.js';
 import { checkPolicy } from './policy.js';
-import { DEFAULT_PROTOCOL, serviceType, type AppServiceSpec, type FileMount, type Route } from './spec.js';
+import { DEFAULT_PROTOCOL, DEFAULT_SERVICE_TYPE } from './spec.js';
+import type { AppServiceSpec, FileMount, Route } from './spec.js';
 
 /** The properties of the construct. */
 export type AppServiceProps = CustomResourceProps<AppServiceSpec>;
@@ -206,13 +207,13 @@ export function volumeName(path: string): string {
 
 /** Each port passes through whole, so that fields which Kubernetes adds later arrive too. No ports, no Service. */
 function serviceSpec({ selector }: Identity, spec: AppServiceSpec): Wire<V1ServiceSpec> | undefined {
-  const type = serviceType(spec);
-  if (!type) return undefined;
+  const { ports, service = {} } = spec;
+  if (!ports?.length) return undefined;
   return {
-    type,
-    ...given(spec.service ?? {}, 'sessionAffinity', 'externalTrafficPolicy', 'trafficDistribution'),
+    type: service.type ?? DEFAULT_SERVICE_TYPE,
+    ...given(service, 'sessionAffinity', 'externalTrafficPolicy', 'trafficDistribution'),
     selector,
-    ports: (spec.ports ?? []).map((port) => ({
+    ports: ports.map((port) => ({
       ...port,
       protocol: port.protocol ?? DEFAULT_PROTOCOL,
       targetPort: port.targetPort ?? port.port,

@@ -4,7 +4,7 @@ import type { CustomResourceProps } from '../../contract/kind.js';
 import type { FromSchema } from '../../author/typed-crd.js';
 import { oneOf, setOf } from '../common.js';
 import { formatPath } from '../../values/path.js';
-import { serviceType, type AppServiceSpec, type SecurityProfile } from './spec.js';
+import { DEFAULT_SERVICE_TYPE, type AppServiceSpec, type SecurityProfile } from './spec.js';
 
 /** The fields of the tutorial's AppService, which no admin can close. */
 const BASIC: ReadonlySet<string> = new Set(['size', 'image', 'ports', 'resources', 'envs']);
@@ -95,8 +95,8 @@ const RULES: readonly ((policy: AppServicePolicy, props: Props) => readonly Viol
   },
 
   ({ serviceTypes }, { spec }) => {
-    const type = serviceType(spec);
-    if (!serviceTypes || !type || serviceTypes.includes(type)) return [];
+    const type = spec.service?.type ?? DEFAULT_SERVICE_TYPE;
+    if (!serviceTypes || !spec.ports?.length || serviceTypes.includes(type)) return [];
     const message = `"${type}"${spec.service?.type ? '' : ', the default,'} is not in the policy's serviceTypes`;
     return [[['spec', 'service', 'type'], message, oneOfThese(serviceTypes)]];
   },

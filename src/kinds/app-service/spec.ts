@@ -137,7 +137,5 @@ export interface AppServiceStatus extends Omit<
 /** The API server's own default, said explicitly: in an apply, `protocol` is part of a port's identity. */
 export const DEFAULT_PROTOCOL = 'TCP';
 
-/** The type of the Service: NodePort by default, as in the tutorial; undefined where there is no Service. */
-export function serviceType({ ports, service }: AppServiceSpec): ServiceOptions['type'] {
-  return ports?.length ? (service?.type ?? 'NodePort') : undefined;
-}
+/** The type of the Service, as in the tutorial. */
+export const DEFAULT_SERVICE_TYPE = 'NodePort';

@@ -66,7 +66,8 @@ function sentence(...parts: readonly (string | undefined)[]): string {
 }
 
 function findCondition({ conditions = [] }: DeploymentStatus, type: string, status?: ConditionStatus) {
-  return conditions.find((each) => each.type === type && (!status || each.status === status));
+  for (const each of conditions) if (each.type === type && (!status || each.status === status)) return each;
+  return undefined;
 }
 
 /**
@@ -304,11 +305,10 @@ function routeUrl({ hostnames = [], path = '/' }: Route): string | undefined {
 export function keepDeployment(object: AnyObject): Readonly<Record<string, unknown>> {
   const { spec } = object as unknown as Wire<V1Deployment>;
   // Other containers were injected.
-  const own = (spec?.template.spec?.containers ?? []).filter(({ name }) => name === object.metadata.name);
-  return {
-    ...keepReplicas(object),
-    spec: { template: { spec: { containers: own.map((container) => given(container, 'name', 'image')) } } },
-  };
+  const containers: object[] = [];
+  for (const container of spec?.template.spec?.containers ?? [])
+    if (container.name === object.metadata.name) containers.push(given(container, 'name', 'image'));
+  return { ...keepReplicas(object), spec: { template: { spec: { containers } } } };
 }
 
 function runningImage(deployment: AnyObject): string | undefined {
@@ -347,10 +347,8 @@ function servicePorts(service: AnyObject): AppServiceStatus['ports'] {
 
 /** Returns ports as `kubectl get service` shows them: `port:nodePort/protocol`, without a node port where there is none. */
 function portSummary(ports: NonNullable<AppServiceStatus['ports']>): string {
-  return ports
-    .map(
-      ({ port, nodePort, protocol = DEFAULT_PROTOCOL }) =>
-        `${port}${nodePort === undefined ? '' : `:${nodePort}`}/${protocol}`,
-    )
-    .join(',');
+  const shown: string[] = [];
+  for (const { port, nodePort, protocol = DEFAULT_PROTOCOL } of ports)
+    shown.push(`${port}${nodePort === undefined ? '' : `:${nodePort}`}/${protocol}`);
+  return shown.join(',');
 }
