@@ -6,38 +6,6 @@ import { isMap } from '../contract/object.js';
 import { suggest } from '../values/suggest.js';
 import { decodeText, readYaml } from '../values/yaml.js';
 
-type Text<Names extends string> = Readonly<Partial<Record<Names, string>>>;
-type PemNames = 'client-certificate' | 'client-certificate-data' | 'client-key' | 'client-key-data';
-
-/** `cluster` of a kubeconfig, as far as it is used; paths are absolute. */
-export interface KubeconfigCluster extends Text<
-  'tls-server-name' | 'certificate-authority' | 'certificate-authority-data' | 'proxy-url'
-> {
-  readonly server: string;
-  readonly 'insecure-skip-tls-verify'?: boolean;
-  readonly 'disable-compression'?: boolean;
-  readonly extensions?: readonly { readonly name: string; readonly extension: unknown }[];
-}
-
-/** `user` of a kubeconfig; paths are absolute. */
-export interface KubeconfigUser extends Text<
-  PemNames | 'token' | 'tokenFile' | 'username' | 'password' | 'as' | 'as-uid'
-> {
-  readonly 'as-groups'?: readonly string[];
-  readonly 'as-user-extra'?: Readonly<Record<string, readonly string[]>>;
-  readonly 'auth-provider'?: { readonly name?: string };
-  readonly exec?: KubeconfigExec;
-}
-
-/** @see https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins */
-export interface KubeconfigExec extends Text<'installHint' | 'interactiveMode'> {
-  readonly apiVersion: string;
-  readonly command: string;
-  readonly args?: readonly string[] | null;
-  readonly env?: readonly { readonly name: string; readonly value: string }[] | null;
-  readonly provideClusterInfo?: boolean;
-}
-
 /** The way to one API server: a context of the kubeconfigs, or the service account of a Pod. */
 export interface ClusterAccess {
   /** Name of the context. */
@@ -68,8 +36,6 @@ export interface KubeconfigOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** Folder where a Pod has its service account. @default - where Kubernetes mounts it */
   readonly mounted?: string;
-  /** @default - that of this user */
-  readonly home?: string;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -89,55 +55,83 @@ interface Merged extends Readonly<Record<'cluster' | 'user' | 'context', Map<str
 type Found = Omit<ClusterAccess, 'inPod' | 'namespace' | 'proxy'> & { readonly namespace?: string };
 
 const MOUNTED = '/var/run/secrets/kubernetes.io/serviceaccount';
-const PATHS = ['certificate-authority', 'client-certificate', 'client-key', 'tokenFile'];
 
-/** Form of a field, and its check. */
-type Shape = readonly [what: string, fits: (value: unknown) => boolean];
+/** Form of a field, its check, and the type of what fits. */
+type Shape<T> = readonly [what: string, fits: (value: unknown) => boolean, type?: T];
+type Shapes = Readonly<Record<string, Shape<unknown>>>;
+type Read<S extends Shapes> = { readonly [Name in keyof S]?: S[Name] extends Shape<infer T> ? T : never };
+type Texts = readonly string[];
+type Pairs = readonly { readonly name: string; readonly value: string }[];
 
 const isText = (value: unknown): value is string => typeof value === 'string';
 const isTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText);
-const TEXT: Shape = ["isn't text: put it in quotes", isText];
-const MAP: Shape = ["isn't a map", isMap];
-const SWITCH: Shape = ['is neither true nor false: remove the quotes', (value) => typeof value === 'boolean'];
-const BASE64: Shape = ["isn't base64", (value) => isText(value) && isBase64(value)];
-const TEXTS: Shape = ["isn't a list of texts", isTexts];
+const isPair = (value: Fields | null): boolean => isText(value?.name) && isText(value.value ?? '');
+const TEXT: Shape<string> = ["isn't text: put it in quotes", isText];
+/** Path, which counts from the folder of the kubeconfig. */
+const PATH: Shape<string> = [...TEXT];
+const BASE64: Shape<string> = ["isn't base64", (value) => isText(value) && isBase64(value)];
+const SWITCH: Shape<boolean> = [
+  'is neither true nor false: remove the quotes',
+  (value) => typeof value === 'boolean',
+];
+const TEXTS: Shape<Texts> = ["isn't a list of texts", isTexts];
+const LISTS: Shape<Readonly<Record<string, Texts>>> = [
+  "isn't a map of lists of texts",
+  (value) => isMap(value) && Object.values(value).every(isTexts),
+];
+const PAIRS: Shape<Pairs> = [
+  "isn't a list of names and values",
+  (value) => Array.isArray(value) && value.every(isPair),
+];
+const PROVIDER: Shape<{ readonly name?: string }> = ["isn't a map", isMap];
+const EXTENSIONS: Shape<readonly { readonly name: string; readonly extension: unknown }[]> = [
+  "isn't a list",
+  Array.isArray,
+];
 
-type Shapes = Readonly<Record<string, Shape>>;
-const texts = (...names: readonly string[]): Shapes => Object.fromEntries(names.map((name) => [name, TEXT]));
+function each<T, Name extends string>(shape: Shape<T>, ...names: Name[]): Record<Name, Shape<T>> {
+  return Object.fromEntries(names.map((name) => [name, shape])) as Record<Name, Shape<T>>;
+}
+
+const EXEC_SHAPES = {
+  ...each(TEXT, 'apiVersion', 'command', 'installHint', 'interactiveMode'),
+  ...{ args: TEXTS, provideClusterInfo: SWITCH, env: PAIRS },
+};
 
 /**
  * Fields that are read of each entry. As in client-go, no value is read as if it were of another type, for the text "false"
  * isn't false; and any other field is left alone, whatever it holds.
  */
 const SHAPES = {
-  context: texts('cluster', 'user', 'namespace'),
+  context: each(TEXT, 'cluster', 'user', 'namespace'),
   cluster: {
-    ...texts('server', 'tls-server-name', 'certificate-authority', 'proxy-url'),
-    'certificate-authority-data': BASE64,
-    ...{ 'insecure-skip-tls-verify': SWITCH, 'disable-compression': SWITCH },
-    extensions: ["isn't a list", Array.isArray],
+    ...each(TEXT, 'server', 'tls-server-name', 'proxy-url'),
+    ...each(SWITCH, 'insecure-skip-tls-verify', 'disable-compression'),
+    ...{ 'certificate-authority': PATH, 'certificate-authority-data': BASE64, extensions: EXTENSIONS },
   },
   user: {
-    ...texts('client-certificate', 'client-key', 'token', 'tokenFile'),
-    ...texts('username', 'password', 'as', 'as-uid'),
-    ...{ 'client-certificate-data': BASE64, 'client-key-data': BASE64 },
-    ...{ exec: MAP, 'auth-provider': MAP, 'as-groups': TEXTS },
-    'as-user-extra': [
-      "isn't a map of lists of texts",
-      (value) => isMap(value) && Object.values(value).every(isTexts),
-    ],
+    ...each(TEXT, 'token', 'username', 'password', 'as', 'as-uid'),
+    ...each(PATH, 'client-certificate', 'client-key', 'tokenFile'),
+    ...each(BASE64, 'client-certificate-data', 'client-key-data'),
+    ...{ 'as-groups': TEXTS, 'as-user-extra': LISTS, 'auth-provider': PROVIDER },
+    exec: ["isn't a map", isMap] as Shape<KubeconfigExec>,
   },
-  exec: {
-    ...texts('apiVersion', 'command', 'installHint', 'interactiveMode'),
-    ...{ args: TEXTS, provideClusterInfo: SWITCH },
-    env: [
-      "isn't a list of names and values",
-      (value) =>
-        Array.isArray(value) &&
-        value.every((one: Fields | null) => isText(one?.name) && isText(one.value ?? '')),
-    ],
-  },
-} as const satisfies Readonly<Record<string, Shapes>>;
+};
+
+/** `cluster` of a kubeconfig, as far as it is used; paths are absolute. */
+export interface KubeconfigCluster extends Read<typeof SHAPES.cluster> {
+  readonly server: string;
+}
+
+/** `user` of a kubeconfig; paths are absolute. */
+export type KubeconfigUser = Read<typeof SHAPES.user>;
+
+/** @see https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins */
+export interface KubeconfigExec extends Read<typeof EXEC_SHAPES> {
+  readonly apiVersion: string;
+  readonly command: string;
+}
+
 const EXEC_VERSIONS = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
 
 /**
@@ -148,14 +142,8 @@ const EXEC_VERSIONS = ['client.authentication.k8s.io/v1', 'client.authentication
  * @see https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/
  */
 export function loadKubeconfig(options: KubeconfigOptions = {}): ClusterAccess {
-  const {
-    kubeconfig,
-    context,
-    env = process.env,
-    mounted = MOUNTED,
-    home = env.HOME ?? env.USERPROFILE,
-  } = options;
-  const merged = merge(filesOf(kubeconfig, env, home));
+  const { context, kubeconfig, env = process.env, mounted = MOUNTED } = options;
+  const merged = merge(filesOf(kubeconfig, env));
   const names = [...merged.context.keys()];
   if (context !== undefined && !names.includes(context)) {
     const near = suggest(context, names);
@@ -182,7 +170,7 @@ export function loadKubeconfig(options: KubeconfigOptions = {}): ClusterAccess {
 
 /** Returns the names of all contexts. @throws OperatorError `InvalidInput` as `loadKubeconfig` */
 export function contextsOf({ kubeconfig, env = process.env }: KubeconfigOptions = {}): string[] {
-  return [...merge(filesOf(kubeconfig, env, env.HOME ?? env.USERPROFILE)).context.keys()];
+  return [...merge(filesOf(kubeconfig, env)).context.keys()];
 }
 
 function impersonating(user: KubeconfigUser, { as, asGroup }: KubeconfigOptions): KubeconfigUser {
@@ -193,13 +181,14 @@ function impersonating(user: KubeconfigUser, { as, asGroup }: KubeconfigOptions)
   return { ...own, as, ...(asGroup && { 'as-groups': asGroup }) };
 }
 
-function filesOf(kubeconfig: string | undefined, env: NodeJS.ProcessEnv, home: string | undefined): string[] {
+function filesOf(kubeconfig: string | undefined, env: NodeJS.ProcessEnv): string[] {
   if (kubeconfig !== undefined) {
     if (existsSync(kubeconfig)) return [kubeconfig];
     throw invalid(`${kubeconfig}: there is no such file; check the path given to --kubeconfig`);
   }
   const named = [...new Set(env.KUBECONFIG?.split(delimiter).filter((file) => file !== ''))];
   // A user of a container may have no home.
+  const home = env.HOME ?? env.USERPROFILE;
   const usual = home ? [join(home, '.kube', 'config')] : [];
   const files = named.length > 0 ? named : usual;
   const there = files.filter((file) => existsSync(file));
@@ -243,14 +232,15 @@ function merge(files: readonly string[]): Merged {
 /** Paths count from the folder of the kubeconfig; a command without a slash is looked for on the PATH. */
 function checked(fields: Fields, shapes: Shapes, at: string, folder: string): Fields {
   const read: Record<string, unknown> = {};
-  for (const [name, [wrong, fits]] of Object.entries(shapes)) {
+  for (const [name, shape] of Object.entries(shapes)) {
     const value = fields[name] ?? undefined;
     if (value === undefined) continue;
+    const [wrong, fits] = shape;
     if (!fits(value)) throw new Error(`${at}: ${name} ${wrong}`);
-    const isPath = PATHS.includes(name) || (name === 'command' && (value as string).includes(sep));
+    const isPath = shape === PATH || (name === 'command' && (value as string).includes(sep));
     read[name] = isPath && value !== '' ? resolve(folder, value as string) : value;
   }
-  if (read.exec) read.exec = checked(read.exec as Fields, SHAPES.exec, `${at}: exec`, folder);
+  if (read.exec) read.exec = checked(read.exec as Fields, EXEC_SHAPES, `${at}: exec`, folder);
   return read;
 }
 
@@ -265,7 +255,7 @@ function chosen(name: string | undefined, merged: Merged): Found {
   if (!name) throw lost('has no current context');
   const context = merged.context.get(name);
   if (!context) throw lost(`its current context ${name} isn't there`);
-  const names = context.fields as Text<'cluster' | 'user' | 'namespace'>;
+  const names = context.fields as Read<typeof SHAPES.context>;
   const cluster = merged.cluster.get(names.cluster ?? '');
   if (!cluster) throw lost(`its context ${name} names a cluster that isn't there`);
   const user = names.user ? merged.user.get(names.user) : { at: context.at, fields: {} };

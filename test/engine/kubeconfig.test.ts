@@ -47,8 +47,8 @@ const config = (
 describe('in a Pod', () => {
   test('without a kubeconfig, the cluster is the one of the service account', () => {
     const place = mounted();
-    const env = { ...IN_POD, KUBECONFIG: '' };
-    expect(loadKubeconfig({ env, mounted: place, home: folder })).toEqual({
+    const env = { ...IN_POD, KUBECONFIG: '', HOME: folder };
+    expect(loadKubeconfig({ env, mounted: place })).toEqual({
       ...{ context: 'in-cluster', inPod: true, namespace: 'ops' },
       cluster: { server: 'https://[fd00::1]:443', 'certificate-authority': join(place, 'ca.crt') },
       user: { tokenFile: join(place, 'token') },
@@ -70,7 +70,7 @@ describe('in a Pod', () => {
 describe('what is wrong with a kubeconfig is named with the file', () => {
   const message = (options: Parameters<typeof loadKubeconfig>[0]): string => {
     try {
-      loadKubeconfig({ env: {}, mounted: join(folder, 'none'), home: folder, ...options });
+      loadKubeconfig({ env: { HOME: folder }, mounted: join(folder, 'none'), ...options });
     } catch (error) {
       return (error as Error).message;
     }
