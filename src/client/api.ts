@@ -28,10 +28,7 @@ export interface Scope {
   readonly name?: string | undefined;
   /** Maximum number of objects on a page of a list. @default 500 */
   readonly pageObjects?: number;
-}
-
-export interface ListScope extends Scope {
-  /** Whether only the metadata of each object is read. @default false */
+  /** Whether a list reads only the metadata of each object. @default false */
   readonly metadataOnly?: boolean;
 }
 
@@ -75,7 +72,8 @@ export interface Applied {
 }
 
 /**
- * The few requests that an operator needs.
+ * The few requests that an operator needs, for the engine and for commands that have to distinguish answers. Those that install and
+ * remove have `ClusterClient`, for which a missing object or type is no error.
  *
  * **Errors.** An ApiError where the answer isn't a success, and an OperatorError `Unreachable` where there is none.
  */
@@ -115,7 +113,7 @@ export class Api {
   }
 
   /** Pages of a consistent list, which the API server serves from its cache when no version is named. */
-  async list(scope: ListScope, continueToken?: string, signal?: AbortSignal): Promise<ListPage> {
+  async list(scope: Scope, continueToken?: string, signal?: AbortSignal): Promise<ListPage> {
     const { body } = await this.send(`List ${scope.type.plural}`, {
       method: 'GET',
       path: collectionPath(scope.type, scope.namespace),
@@ -142,14 +140,14 @@ export class Api {
   }
 
   /** All pages of a list. */
-  async listAll(scope: ListScope, signal?: AbortSignal): Promise<AnyObject[]> {
+  async listAll(scope: Scope, signal?: AbortSignal): Promise<AnyObject[]> {
     const items: AnyObject[] = [];
     for await (const page of this.pages(scope, signal)) items.push(...page.items);
     return items;
   }
 
   /** Pages of a list, up to the last. */
-  async *pages(scope: ListScope, signal?: AbortSignal): AsyncGenerator<ListPage> {
+  async *pages(scope: Scope, signal?: AbortSignal): AsyncGenerator<ListPage> {
     let page: ListPage | undefined;
     do yield (page = await this.list(scope, page?.continueToken, signal));
     while (page.continueToken !== undefined);

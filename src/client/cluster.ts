@@ -5,7 +5,7 @@ import type { ResourceType } from '../contract/resource.js';
 import type { Propagation } from './api.js';
 import { ApiError, classify } from './api-error.js';
 import { Api } from './api.js';
-import type { Applied, ApplyOptions, ListScope } from './api.js';
+import type { Applied, ApplyOptions, Scope } from './api.js';
 import { patientClock, poll, sleep } from './clock.js';
 import { COMMAND_WAIT, retried, TRIES } from './retry.js';
 import type { Throttling } from './retry.js';
@@ -74,7 +74,7 @@ export class ClusterClient {
   }
 
   /** Lists in all namespaces unless one is named; nothing where the type isn't served. */
-  async list(type: ResourceType, scope: Omit<ListScope, 'type'> = {}): Promise<readonly AnyObject[]> {
+  async list(type: ResourceType, scope: Omit<Scope, 'type'> = {}): Promise<readonly AnyObject[]> {
     const list = (): Promise<AnyObject[]> => this.api.listAll({ type, ...scope });
     return (await this.whereServed(type, `List ${type.plural}`, list)) ?? [];
   }

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
+import type { ConnectionOptions } from 'node:tls';
 import { messageOf, OperatorError } from '../contract/error.js';
 import { programEnded } from '../telemetry/program.js';
 import { hasCertificate } from './kubeconfig.js';
@@ -8,14 +9,10 @@ import type { ClusterAccess, KubeconfigExec, KubeconfigUser } from './kubeconfig
 import { CREDENTIALS } from './retry.js';
 
 /** Material for `tls.connect`. */
-export interface TlsMaterial {
-  readonly ca?: string | Buffer;
-  readonly cert?: string | Buffer;
-  readonly key?: string | Buffer;
-  readonly servername?: string;
-  readonly rejectUnauthorized?: boolean;
-  readonly allowPartialTrustChain?: boolean;
-}
+export type TlsMaterial = Pick<
+  ConnectionOptions,
+  'ca' | 'cert' | 'key' | 'servername' | 'rejectUnauthorized' | 'allowPartialTrustChain'
+>;
 
 /** Credentials that a request carries. */
 export interface Credentials {

@@ -218,7 +218,7 @@ export class Gate implements Transport {
       await sleep(clock, Math.max(0, pause * (1 - SERVER.probeJitter * random()) - took), signal);
       const startedAt = clock.monotonic();
       const error = signal.aborted ? undefined : await this.probe(signal);
-      if (isAborted(signal)) return;
+      if (signal.aborted) return;
       if (!error) {
         this.recovered();
         return;
@@ -300,9 +300,4 @@ export class Gate implements Transport {
       message: `The API server ${this.host} is ${state} (${why})`,
     });
   }
-}
-
-/** Reports whether a signal has aborted; asked again after each await. */
-function isAborted(signal: AbortSignal): boolean {
-  return signal.aborted;
 }

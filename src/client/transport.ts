@@ -62,7 +62,7 @@ export interface ApiStream extends ApiHead {
 
 /** The way to the API server. Tests put faults between. */
 export interface Transport {
-  /** Host and port of the server, for metrics. */
+  /** Host and port of the server, for metrics and messages; requests name paths alone. */
   readonly host: string;
   /** @throws when there is no answer; an answer of whatever status is returned */
   request(request: ApiRequest): Promise<ApiResponse>;

@@ -3,7 +3,7 @@ import { describeRef, objectId, objectKey } from '../../src/contract/object.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { groupKind } from '../../src/contract/resource.js';
 import type { ResourceType } from '../../src/contract/resource.js';
-import type { Applied, ApplyOptions, ListScope } from '../../src/client/api.js';
+import type { Applied, ApplyOptions, Scope } from '../../src/client/api.js';
 import type { ClusterApi, ServedTypes } from '../../src/client/cluster.js';
 
 /** Of labels, what each field manager has applied. */
@@ -89,10 +89,7 @@ export class MemoryCluster implements ClusterApi {
     return Promise.resolve(this.objects.get(id));
   }
 
-  list(
-    type: ResourceType,
-    { namespace, selector }: Omit<ListScope, 'type'> = {},
-  ): Promise<readonly AnyObject[]> {
+  list(type: ResourceType, { namespace, selector }: Omit<Scope, 'type'> = {}): Promise<readonly AnyObject[]> {
     const wanted = (selector ?? '').split(',').filter((part) => part !== '');
     return Promise.resolve(
       this.all.filter(

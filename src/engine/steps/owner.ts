@@ -170,13 +170,9 @@ async function generationsOf(
   const scope = { type, metadataOnly: true, ...(namespace && { namespace }) };
   const found = new Map<string, number>();
   try {
-    let page: string | undefined;
-    do {
-      // Without a signal, so that it fails at once while the API server can't be reached.
-      const { items, continueToken } = await api.list(scope, page);
+    // Without a signal, so that it fails at once while the API server can't be reached.
+    for await (const { items } of api.pages(scope))
       for (const { metadata } of items) found.set(metadata.uid ?? '', metadata.generation ?? 0);
-      page = continueToken;
-    } while (page);
   } catch {
     found.clear();
   }
