@@ -38,15 +38,12 @@ export const patientClock = machineClock(true);
 /** Resolves after the delay, or as soon as the signal aborts. */
 export async function sleep(clock: Clock, delayMilliseconds: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted) return;
-  await new Promise<void>((resolve) => {
-    const wake = (): void => {
-      timer.cancel();
-      signal?.removeEventListener('abort', wake);
-      resolve();
-    };
-    const timer = clock.setTimer(delayMilliseconds, wake);
-    signal?.addEventListener('abort', wake);
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  const timer = clock.setTimer(delayMilliseconds, () => {
+    resolve(undefined);
   });
+  await unlessAborted(promise, signal).catch(() => undefined);
+  timer.cancel();
 }
 
 /** Pace and end of a wait, in milliseconds. */
