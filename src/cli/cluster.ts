@@ -1,4 +1,4 @@
-import { messageOf, OperatorError } from '../contract/error.js';
+import { OperatorError } from '../contract/error.js';
 import { ApiError, classify, GRANT } from '../client/api-error.js';
 import { ClusterClient, whileThrottled } from '../client/cluster.js';
 import type { ServerVersion } from '../client/cluster.js';
@@ -6,7 +6,7 @@ import { Api } from '../client/api.js';
 import { loadKubeconfig } from '../client/kubeconfig.js';
 import type { ClusterAccess } from '../client/kubeconfig.js';
 import { THROTTLED } from '../client/retry.js';
-import { ProxyFailure, UndiciTransport } from '../client/transport.js';
+import { firstCause, ProxyFailure, UndiciTransport } from '../client/transport.js';
 import type { SentRequest, Transport, TransportOptions } from '../client/transport.js';
 import type { ClusterOptions, SharedOptions } from './options.js';
 import { CliError, printError } from './output.js';
@@ -119,11 +119,6 @@ export async function versionOf(
 /** Codes of Node for certificates that can't be verified. @see https://nodejs.org/api/tls.html#x509-certificate-error-codes */
 const UNTRUSTED =
   /^(?:ERR_TLS_CERT_\w+|CERT_\w+|\w*SELF_SIGNED_CERT\w*|UNABLE_TO_(?:GET_ISSUER_CERT|VERIFY_LEAF)\w*)$/;
-
-/** Returns the first reason where several addresses were tried. */
-function firstCause(error: unknown): string {
-  return messageOf(error instanceof AggregateError ? (error.errors[0] ?? error) : error);
-}
 
 /** Codes of OpenSSL for certificates and keys that can't be used at all. */
 const UNUSABLE = /^ERR_OSSL_/;

@@ -1,3 +1,4 @@
+import { text } from 'node:stream/consumers';
 import { keyOf, objectKey, splitKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
@@ -196,7 +197,7 @@ export class Api {
     this.time?.answered(stream);
     answered?.();
     if (stream.status === 200) return stream;
-    const body = await readAll(stream.chunks);
+    const body = parseBody(await text(stream.chunks));
     throw new ApiError(`Watch ${scope.type.plural}`, { ...stream, body });
   }
 
@@ -346,10 +347,4 @@ export function collectionPath(type: ResourceType, namespace: string | undefined
 
 function rootPath(apiVersion: string): string {
   return apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
-}
-
-async function readAll(chunks: AsyncIterable<Uint8Array>): Promise<unknown> {
-  const parts: Uint8Array[] = [];
-  for await (const chunk of chunks) parts.push(chunk);
-  return parseBody(Buffer.concat(parts).toString('utf8'));
 }

@@ -258,7 +258,7 @@ export class UndiciTransport implements Transport {
     // Such requests are forwarded, and not tunnelled, so the proxy is all that may not answer.
     const answer =
       proxy !== undefined && this.origin.startsWith('http:')
-        ? request.catch((error: unknown) => Promise.reject(proxyFailure(proxy, error)))
+        ? request.catch((error: unknown) => Promise.reject(new ProxyFailure(proxy, error)))
         : request;
     const { sent } = this.options;
     if (sent) {
@@ -347,16 +347,20 @@ export function parseBody(text: string): unknown {
   }
 }
 
+/** Returns the first reason where several addresses were tried. */
+export function firstCause(error: unknown): string {
+  return messageOf(error instanceof AggregateError ? (error.errors[0] ?? error) : error);
+}
+
 /** Reason why a proxy lets no request through. */
 export class ProxyFailure extends Error {
   override readonly name = 'ProxyFailure';
   static readonly remedy = 'check proxy-url of the cluster in the kubeconfig, or HTTPS_PROXY and NO_PROXY';
-}
 
-/** @param proxy its credentials are left out */
-function proxyFailure(proxy: string, error: unknown): ProxyFailure {
-  const why = messageOf(error instanceof AggregateError ? error.errors[0] : error);
-  return new ProxyFailure(`The proxy ${new URL(proxy).host} lets nothing through: ${why}`, { cause: error });
+  /** @param proxy its credentials are left out */
+  constructor(proxy: string, cause: unknown) {
+    super(`The proxy ${new URL(proxy).host} lets nothing through: ${firstCause(cause)}`, { cause });
+  }
 }
 
 /** Tunnels through a proxy; a tunnel that can't be had is the proxy's failure, and not that of the server behind it. */
@@ -365,11 +369,14 @@ class ProxyClient extends Pool {
     super(origin, options);
     const tunnel = async (to: Dispatcher.ConnectOptions): Promise<Dispatcher.ConnectData> => {
       const answer = await super.connect(to).catch((error: unknown) => {
-        throw proxyFailure(proxy, error);
+        throw new ProxyFailure(proxy, error);
       });
       if (answer.statusCode === 200) return answer;
       answer.socket.on('error', () => undefined).destroy();
-      throw proxyFailure(proxy, `it answers ${answer.statusCode} ${STATUS_CODES[answer.statusCode] ?? ''}`);
+      throw new ProxyFailure(
+        proxy,
+        `it answers ${answer.statusCode} ${STATUS_CODES[answer.statusCode] ?? ''}`,
+      );
     };
     Object.assign(this, { connect: tunnel });
   }
