@@ -1,7 +1,7 @@
 import { messageOf, OperatorError } from '../contract/error.js';
 import { describeRef, keyOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
-import { ApiError, classify } from '../client/api-error.js';
+import { ApiError } from '../client/api-error.js';
 import { Api } from '../client/api.js';
 import { retried, TRIES } from '../client/retry.js';
 import type { Transport } from '../client/transport.js';
@@ -61,7 +61,7 @@ export async function readGiven(
 function refusalOf(error: unknown, { document }: CustomResourceInput): string {
   if (error instanceof OperatorError && error.reason === 'Conflict')
     return `${placeOf(document, error.path)}: ${error.message}`;
-  if (error instanceof ApiError && classify(error, '').retry === 'onChange')
+  if (error instanceof ApiError && error.meaning.retry === 'onChange')
     return `${placeOf(document, [])}: the API server refuses it: ${messageOf(error)}`;
   if (error instanceof ApiError && error.objectIsGone)
     return `${placeOf(document, ['metadata', 'namespace'])}: ${messageOf(error)}; create it before, or name another`;

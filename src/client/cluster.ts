@@ -70,13 +70,13 @@ export class ClusterClient {
 
   /** Returns undefined where the object, or its type, isn't there. */
   async find(type: ResourceType, key: string): Promise<AnyObject | undefined> {
-    return this.whereServed(type, `Get ${type.kind} ${key}`, () => this.api.get(type, key));
+    return this.whereServed(type, `Get ${type.kind} ${key}`, this.api.get(type, key));
   }
 
   /** Lists in all namespaces unless one is named; nothing where the type isn't served. */
   async list(type: ResourceType, scope: Omit<Scope, 'type'> = {}): Promise<readonly AnyObject[]> {
-    const list = (): Promise<AnyObject[]> => this.api.listAll({ type, ...scope });
-    return (await this.whereServed(type, `List ${type.plural}`, list)) ?? [];
+    const listed = this.api.listAll({ type, ...scope });
+    return (await this.whereServed(type, `List ${type.plural}`, listed)) ?? [];
   }
 
   async apply(type: ResourceType, object: AnyObject, options: ApplyOptions): Promise<Applied> {
@@ -163,12 +163,8 @@ export class ClusterClient {
     return unlessMissing(`Get ${path}`, this.api.read<T>(path));
   }
 
-  private async whereServed<T>(
-    type: ResourceType,
-    what: string,
-    ask: () => Promise<T>,
-  ): Promise<T | undefined> {
-    const answer = ask().catch(async (error: unknown) => {
+  private async whereServed<T>(type: ResourceType, what: string, asked: Promise<T>): Promise<T | undefined> {
+    const answer = asked.catch(async (error: unknown) => {
       if (await this.api.isForMissingKind(type, error)) return undefined;
       throw error;
     });

@@ -176,14 +176,9 @@ export class UndiciTransport implements Transport {
     return this.authenticated(req, async (connection) => {
       // A proxy may hold the head back until the first event, which may be a bookmark.
       const timeouts = { headersTimeout: WATCH.silence, bodyTimeout: 0 };
-      const { statusCode, body, headers } = await this.dispatch(
-        req,
-        connection.watches,
-        connection,
-        timeouts,
-      );
-      if (statusCode === 401) await body.dump();
-      return { status: statusCode, chunks: body, ...headOf(headers) };
+      const response = await this.dispatch(req, connection.watches, connection, timeouts);
+      if (response.statusCode === 401) await response.body.dump();
+      return { ...headOf(response), chunks: response.body };
     });
   }
 
@@ -223,12 +218,11 @@ export class UndiciTransport implements Transport {
     const dispatcher = req.lease ? connection.watches : connection.requests;
     const timeouts = { headersTimeout: this.answerTimeout, bodyTimeout: this.answerTimeout };
     const response = await this.dispatch(req, dispatcher, connection, timeouts);
-    const { statusCode, headers } = response;
     const body = parseBody(await response.body.text());
     // undici takes an HTTP/2 stream that is reset in the middle of an answer for the end of the answer.
-    if (typeof body === 'string' && String(headers['content-type']).startsWith('application/json'))
+    if (typeof body === 'string' && String(response.headers['content-type']).startsWith('application/json'))
       throw new TruncatedAnswer();
-    return { status: statusCode, body, ...headOf(headers) };
+    return { ...headOf(response), body };
   }
 
   private async dispatch(
@@ -382,10 +376,11 @@ class ProxyClient extends Pool {
   }
 }
 
-function headOf(headers: Dispatcher.ResponseData['headers']): Omit<ApiHead, 'status'> {
+function headOf({ statusCode, headers }: Dispatcher.ResponseData): ApiHead {
   const seconds = Number(headers['retry-after'] ?? NaN);
   const date = Date.parse(String(headers.date));
   return {
+    status: statusCode,
     ...(Number.isFinite(seconds) && { retryAfterSeconds: seconds }),
     ...(Number.isFinite(date) && { dateMilliseconds: date }),
   };
