@@ -51,10 +51,9 @@ export interface HandOverReplicasProps {
 export function keepReplicas(object: AnyObject): { readonly replicas: KeptReplicas } {
   const { replicas } = (object.spec ?? {}) as { readonly replicas?: number };
   const managers: string[] = [];
-  for (const { manager = '', fieldsV1 } of managedFieldsOf(object)) {
-    if (fieldsV1?.['f:spec']?.['f:replicas'] !== undefined) managers.push(manager);
-    if (managers.length === MAX_MANAGERS) break;
-  }
+  for (const { manager = '', fieldsV1 } of managedFieldsOf(object))
+    if (fieldsV1?.['f:spec']?.['f:replicas'] !== undefined && managers.length < MAX_MANAGERS)
+      managers.push(manager);
   return { replicas: { ...(replicas !== undefined && { value: replicas }), managers } };
 }
 

@@ -436,8 +436,7 @@ export function compareResourceVersions(a: string, b: string): number {
 
 function hasIdentityOf(kept: AnyObject | undefined, object: AnyObject): boolean {
   if (kept?.kind !== object.kind || kept.apiVersion !== object.apiVersion) return false;
-  const { metadata: a } = kept;
-  const { metadata: b } = object;
+  const [a, b] = [kept.metadata, object.metadata];
   return (
     a.name === b.name &&
     a.namespace === b.namespace &&
