@@ -17,7 +17,7 @@ const EDITS = 3;
 const cluster = openCluster();
 
 /** One edit may pass so much; the goal is 300 functions. */
-const BARS = { files: 45, functions: 430 };
+const BARS = { files: 36, functions: 348 };
 
 const lib = pathToFileURL(join(repoFolder(), 'lib/')).href;
 
