@@ -1,10 +1,10 @@
 import type { CrdColumn, StructuralSchema } from '../contract/crd.js';
-import { isMap } from '../contract/object.js';
 import { guessPlural } from '../contract/resource.js';
 import { checkNames, misdefined } from './definition.js';
 import { fromLibrary } from './library-schemas.js';
 import type { LibrarySchema } from './library-schemas.js';
 import type { FromSchema, FromStatus, TypedCrd } from './typed-crd.js';
+import { isMap } from '../values/json.js';
 
 /** Names of a kind, and the schema of its custom resources. */
 export interface CrdProps<Spec extends StructuralSchema | LibrarySchema, Status extends SchemaProperties> {

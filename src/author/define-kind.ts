@@ -1,6 +1,7 @@
 import { servedType, storedVersion } from '../contract/crd.js';
 import type { CrdVersion, CustomResourceDefinition, StructuralSchema } from '../contract/crd.js';
 import type { Generated, KindConstruct, OwnedKind } from '../contract/kind.js';
+import { groupOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import type { GeneratedValue } from '../contract/plan.js';
 import { groupKind, resourceType } from '../contract/resource.js';
@@ -10,6 +11,7 @@ import { checkNames, misdefined } from './definition.js';
 import { bitsOf, GeneratedSecrets, MIN_BITS } from './generated.js';
 import type { HandOverFunction } from './hand-over.js';
 import type { ChildOf } from './kubernetes-types.js';
+import { parseLabelSelector } from './label-selector.js';
 import { loadCrd } from './load-crd.js';
 import { inNamespaces } from './namespace-selector.js';
 import { OwnedChildren } from './owned-children.js';
@@ -206,6 +208,8 @@ function generatedOf(owner: ResourceType, given: Readonly<Record<string, Generat
   for (const [name, value] of Object.entries(given)) {
     const where = `defineKind: generated.${name}`;
     checkNames(where, value, OF_A_VALUE, 'write { length: 32 } or { bytes: 32 }');
+    if (value.bytes !== undefined && (value.length ?? value.alphabet) !== undefined)
+      throw misdefined(where, 'give either bytes or length and alphabet');
     if (!(bitsOf(value) >= MIN_BITS))
       throw misdefined(where, `can be guessed: it has less than ${MIN_BITS} random bits; make it longer`);
   }
@@ -276,9 +280,47 @@ const TYPE_LISTS = [
 function checkOptions(props: object): void {
   const parts = checkNames('defineKind', props, NAMES, 'takes { crd, construct, children }', REQUIRED);
   for (const [list, names] of TYPE_LISTS)
-    (parts[list] as readonly object[] | undefined)?.forEach((type, index) => {
-      checkNames(`defineKind: ${list}[${index}]`, type, names, `write ${EXAMPLE}`);
+    (parts[list] as readonly ResourceTypeProps[] | undefined)?.forEach((type, index) => {
+      const where = `defineKind: ${list}[${index}]`;
+      checkNames(where, type, names, `write ${EXAMPLE}`);
+      checkGroup(where, type);
+      if (list === 'related' && !isSelector((type as RelatedTypeProps).selector))
+        throw misdefined(
+          where,
+          "give a label selector such as selector: 'demo.io/widget', or all objects of the type are read",
+        );
     });
+}
+
+/** Kinds of Kubernetes' own groups that are often written with another one. */
+const KINDS: Readonly<Record<string, string>> = {
+  v1: 'ConfigMap Namespace PersistentVolumeClaim Pod Secret Service ServiceAccount',
+  'apps/v1': 'DaemonSet Deployment ReplicaSet StatefulSet',
+  'autoscaling/v2': 'HorizontalPodAutoscaler',
+  'batch/v1': 'CronJob Job',
+  'policy/v1': 'PodDisruptionBudget',
+  'networking.k8s.io/v1': 'Ingress NetworkPolicy',
+  'rbac.authorization.k8s.io/v1': 'ClusterRole ClusterRoleBinding Role RoleBinding',
+};
+
+/** Refuses a kind of Kubernetes in a group of Kubernetes that lacks it: the controller would wait until it is served. */
+function checkGroup(where: string, { apiVersion, kind }: ResourceTypeProps): void {
+  const groups = Object.keys(KINDS);
+  const right = groups.find((one) => KINDS[one]?.split(' ').includes(kind));
+  const isOfKubernetes = groups.some((one) => groupOf(one) === groupOf(apiVersion));
+  if (right && isOfKubernetes && groupOf(right) !== groupOf(apiVersion))
+    throw misdefined(
+      where,
+      `${apiVersion} has no ${kind}; write { apiVersion: '${right}', kind: '${kind}' }`,
+    );
+}
+
+function isSelector(text: string): boolean {
+  try {
+    return parseLabelSelector(text).matchExpressions !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 /**

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { OperatorError } from '../contract/error.js';
-import { isMap } from '../contract/object.js';
 import { oneOf } from '../values/suggest.js';
+import { isMap } from '../values/json.js';
 
 /** Definition as given, in TypeScript or in plain JavaScript. */
 export type Given = Readonly<Record<string, unknown>>;

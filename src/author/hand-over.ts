@@ -1,7 +1,7 @@
 import { childrenFieldManager, replicasFieldManager } from '../contract/names.js';
 import type { HandOverStep } from '../contract/plan.js';
-import { managedFieldsOf } from '../contract/object.js';
 import type { AnyObject, CustomResource, KubernetesObject } from '../contract/object.js';
+import { managedFieldsOf } from '../values/projections.js';
 
 /**
  * A field that passes from one field manager to another and has an owner all along: the object has the value that the field has. One

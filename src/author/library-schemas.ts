@@ -1,7 +1,7 @@
 import type { StructuralSchema } from '../contract/crd.js';
 import { misdefined } from './definition.js';
 import { messageOf } from '../contract/error.js';
-import { isMap } from '../contract/object.js';
+import { isMap } from '../values/json.js';
 
 /**
  * A schema of a library, as it is: of zod from 4.2, or another one that follows Standard JSON Schema, or of TypeBox.

@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 import type { CrdVersion, CustomResourceDefinition, StructuralSchema } from '../contract/crd.js';
 import { messageOf, OperatorError } from '../contract/error.js';
-import { isMap } from '../contract/object.js';
 import { decodeText, itemsOf, readDocuments } from '../values/yaml.js';
+import { isMap } from '../values/json.js';
 
 /**
  * Reads a CRD from a YAML or JSON file. One that is there already is checked alone.

@@ -4,12 +4,12 @@ import { basename, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { shownOption } from '../author/definition.js';
 import type { Kind } from '../contract/kind.js';
-import { isMap } from '../contract/object.js';
 import { describeThrown, markedOrigin, originOf } from '../values/origin.js';
 import { groupKind } from '../contract/resource.js';
 import { suggest } from '../values/suggest.js';
 import { kindName } from '../install/names.js';
 import { CliError } from './output.js';
+import { isMap } from '../values/json.js';
 
 /** Loaded from the working directory when no other file is named. */
 export const CONFIG_FILE = 'reconstruct.config.mjs';

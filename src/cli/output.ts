@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline';
 import { styleText } from 'node:util';
-import { isMap } from '../contract/object.js';
 import type { FolderChanges } from './synth/folder.js';
+import { isMap } from '../values/json.js';
 
 /** Writes to standard output. A reader may stop early, as `head` does; that is no failure. */
 export async function print(text: string): Promise<void> {

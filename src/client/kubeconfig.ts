@@ -2,9 +2,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
 import { delimiter, dirname, join, resolve, sep } from 'node:path';
 import { messageOf, OperatorError } from '../contract/error.js';
-import { isMap } from '../contract/object.js';
 import { suggest } from '../values/suggest.js';
 import { decodeText, readYaml } from '../values/yaml.js';
+import { isMap } from '../values/json.js';
 
 /** The way to one API server: a context of the kubeconfigs, or the service account of a Pod. */
 export interface ClusterAccess {

@@ -48,9 +48,6 @@ export interface Controller {
   reconcile(key: string, reader: Reader, now: Date): Plan;
 }
 
-/** Time by which clocks usually differ at most; beyond it the API server's counts. */
-export const TOLERATED_SKEW_MILLISECONDS = 30_000;
-
 /** Delays of a key that waits for further events. */
 export interface Settle {
   /** Time without an event after which the key is taken. */

@@ -129,34 +129,3 @@ export interface ManagedFieldsEntry {
   readonly fieldsV1?: FieldsV1;
   readonly subresource?: string;
 }
-
-/** Returns the entries of `metadata.managedFields`. */
-export function managedFieldsOf(object: AnyObject): readonly ManagedFieldsEntry[] {
-  const { managedFields } = object.metadata as { readonly managedFields?: readonly ManagedFieldsEntry[] };
-  return managedFields ?? [];
-}
-
-/** Reports whether an entry is what this manager has applied to the object itself. */
-export function isAppliedBy(manager: string, entry: ManagedFieldsEntry): boolean {
-  return entry.manager === manager && entry.operation === 'Apply' && !entry.subresource;
-}
-
-/** Returns what this manager has applied of an object, if anything. */
-export function appliedEntry(manager: string, object: AnyObject): ManagedFieldsEntry | undefined {
-  return managedFieldsOf(object).find((entry) => isAppliedBy(manager, entry));
-}
-
-/** Reports whether this manager has applied an object. */
-export function wasAppliedBy(manager: string, object: AnyObject): boolean {
-  return appliedEntry(manager, object) !== undefined;
-}
-
-/** Reports whether a value is what JSON calls an object, and neither a list nor null. */
-export function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** Returns what is at a path in a value, if anything. */
-export function valueAt(value: unknown, path: readonly (string | number)[]): unknown {
-  return path.reduce<unknown>((at, step) => (at as Readonly<Record<string, unknown>> | null)?.[step], value);
-}

@@ -1,7 +1,7 @@
 import type { CustomResourceDefinition } from '../contract/crd.js';
 import { OperatorError } from '../contract/error.js';
 import type { Kind } from '../contract/kind.js';
-import { appliedEntry, describeRef, keyOf, objectId } from '../contract/object.js';
+import { describeRef, keyOf, objectId } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { definitionName, definitionType, resourceType } from '../contract/resource.js';
 import { namespaceType, prometheusRuleType, serviceMonitorType, typeOf } from './objects.js';
@@ -26,6 +26,7 @@ import type { InstallOptions, InstallProps, MonitoringPart, MonitoringProps } fr
 import { operatorRules } from './rules.js';
 import type { PolicyRule, RightsProps } from './rules.js';
 import { isDeepStrictEqual } from 'node:util';
+import { appliedEntry } from '../values/projections.js';
 
 export interface InstallRequest {
   /** Whether options are dropped that the present installation has and this one leaves out. @default false */

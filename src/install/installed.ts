@@ -2,7 +2,7 @@ import { DRIFT_MODES } from '../contract/plan.js';
 import type { DriftMode } from '../contract/plan.js';
 import { OperatorError } from '../contract/error.js';
 import type { FlagValues, KindFlag } from '../contract/kind.js';
-import { groupOf, keyOf, objectKey, valueAt } from '../contract/object.js';
+import { groupOf, keyOf, objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
@@ -24,6 +24,7 @@ import {
   POLICY_FOLDER,
 } from './names.js';
 import type { InstallOptions } from './props.js';
+import { valueAt } from '../values/json.js';
 
 const RBAC = 'rbac.authorization.k8s.io/v1';
 

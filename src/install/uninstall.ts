@@ -3,7 +3,7 @@ import type { CustomResourceDefinition } from '../contract/crd.js';
 import { OperatorError } from '../contract/error.js';
 import type { Kind } from '../contract/kind.js';
 import { childrenFieldManager, LEASE_NAME } from '../contract/names.js';
-import { controllerOf, describeRef, keyOf, objectId, objectKey, wasAppliedBy } from '../contract/object.js';
+import { controllerOf, describeRef, keyOf, objectId, objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { definitionType, groupKind, resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
@@ -25,6 +25,7 @@ import {
 } from './installed.js';
 import type { Installed } from './installed.js';
 import { INSTALL_NAME } from './names.js';
+import { wasAppliedBy } from '../values/projections.js';
 
 export interface UninstallProps {
   readonly namespace: string;

@@ -1,5 +1,5 @@
 import type { RenderedKind, RenderInputs, Find } from '../contract/kind.js';
-import { byName, isMap, objectId } from '../contract/object.js';
+import { byName, objectId } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import { parseDocuments, placeOf, readSources } from '../validate/document.js';
@@ -8,6 +8,7 @@ import { formatPath } from '../values/path.js';
 import { InputError } from '../validate/problem.js';
 import type { Path } from '../validate/problem.js';
 import { withEncodedSecret } from './synthesize.js';
+import { isMap } from '../values/json.js';
 
 /**
  * Reads the objects that custom resources may refer to, of whatever types.

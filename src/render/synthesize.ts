@@ -4,11 +4,11 @@ import type { IConstruct } from 'constructs';
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { Render, RenderedKind, RenderInputs } from '../contract/kind.js';
 import { childLabels, NAMESPACE } from '../contract/names.js';
-import { controllerOf, describeRef, isMap, objectId, refOf } from '../contract/object.js';
+import { controllerOf, describeRef, objectId, refOf } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
-import { sorted } from '../values/json.js';
+import { isMap, sorted } from '../values/json.js';
 import { originOf, thrownReading } from '../values/origin.js';
 
 /** Returns the objects that a construct was given, or lists of them. */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { isHashAnnotation } from '../contract/names.js';
-import { controllerOf, describeRef, managedFieldsOf, objectId } from '../contract/object.js';
+import { controllerOf, describeRef, objectId } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { describePath, driftOf, fieldAt } from '../engine/steps/managed-fields.js';
 import { isContainer } from '../values/json.js';
@@ -14,6 +14,7 @@ import { allowPods, attempt, conditionOf, CONVERGENCE_MILLISECONDS, denyPods, is
 import { isReady, rolledOut, soon, trialOfEach } from './trial.js';
 import type { ConformanceRun, Trial } from './trial.js';
 import type { AcceptedApply } from './wire.js';
+import { managedFieldsOf } from '../values/projections.js';
 
 const WATCHED_MILLISECONDS = 2_000;
 /** Number of times that work of the cluster itself may lead to another write or request. */

@@ -3,7 +3,7 @@ import { SECRET_CHECKSUM } from '../values/json.js';
 import type { AnyObject, ManagedFieldsEntry } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import { differences as deepDifferences, showValue } from '../values/path.js';
-import { managedFieldsOf } from '../contract/object.js';
+import { managedFieldsOf } from '../values/projections.js';
 
 /** Returns what the operator's managers have applied; an entry without its hash was handed over to others. */
 export function ownEntries(object: AnyObject): readonly ManagedFieldsEntry[] {

@@ -1,7 +1,7 @@
 import { storedVersion } from '../contract/crd.js';
 import type { StructuralSchema } from '../contract/crd.js';
 import { messageOf, OperatorError } from '../contract/error.js';
-import { isMap, objectId } from '../contract/object.js';
+import { objectId } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { withShiftedDateAndRandom } from '../render/renderer.js';
 import { schemasBelow } from '../validate/unchanged.js';
@@ -9,6 +9,7 @@ import { byId, differences, digestsOf, withoutDigests } from './compare.js';
 import type { Failure, Outcome } from './report.js';
 import { rendered } from './tested-kind.js';
 import type { Sample, TestedKind } from './tested-kind.js';
+import { isMap } from '../values/json.js';
 
 /** Checks that every list of objects in the CRD has keys, so that several managers may write it. */
 export function listKeys({ kind }: Pick<TestedKind, 'kind'>): Outcome {

@@ -1,6 +1,6 @@
 import { storedVersion } from '../contract/crd.js';
 import type { Kind } from '../contract/kind.js';
-import { groupOf, isMap, objectKey, valueAt } from '../contract/object.js';
+import { groupOf, objectKey } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
 import { suggest } from '../values/suggest.js';
@@ -15,6 +15,7 @@ import { showValue } from '../values/path.js';
 import type { Problem } from './problem.js';
 import { validatorOf } from './schema.js';
 import type { Validate } from './schema.js';
+import { isMap, valueAt } from '../values/json.js';
 
 export interface CheckOptions {
   readonly kinds: readonly Kind[];

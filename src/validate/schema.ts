@@ -1,12 +1,12 @@
 import type { CrdVersion, CustomResourceDefinition, StructuralSchema } from '../contract/crd.js';
 import { OperatorError } from '../contract/error.js';
-import { valueAt } from '../contract/object.js';
 import { judgeRules } from './cel/rules.js';
 import { RE2 } from './formats.js';
 import { formatProblem, UNKNOWN_FIELD } from './problem.js';
 import { showValue } from '../values/path.js';
 import type { Problem } from './problem.js';
 import { checkObject, mistakesIn, reported } from './structural.js';
+import { valueAt } from '../values/json.js';
 
 /**
  * Names everything that is wrong with a custom resource; it must have its defaults already.

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { StructuralSchema } from '../contract/crd.js';
-import { isMap } from '../contract/object.js';
-import { canonicalJson } from '../values/json.js';
+import { canonicalJson, isMap } from '../values/json.js';
 import { compileRegularExpression } from '../values/regular-expression.js';
 import { suggest } from '../values/suggest.js';
 import { hasFormat, RE2 } from './formats.js';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { StructuralSchema } from '../contract/crd.js';
-import { isMap } from '../contract/object.js';
 import type { Path } from './problem.js';
+import { isMap } from '../values/json.js';
 
 /** A part of an object, and the old value in its place. */
 export interface Pair {

@@ -7,6 +7,16 @@ export function isContainer(value: unknown): value is Readonly<Record<string, un
   return typeof value === 'object' && value !== null;
 }
 
+/** Reports whether a value is what JSON calls an object, and neither a list nor null. */
+export function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Returns what is at a path in a value, if anything. */
+export function valueAt(value: unknown, path: readonly (string | number)[]): unknown {
+  return path.reduce<unknown>((at, step) => (at as Readonly<Record<string, unknown>> | null)?.[step], value);
+}
+
 /**
  * Maximum depth of the values that are looked at. The API server stores 10,000 levels and `JSON.parse` reads any number, but each
  * recursion ends at the end of the stack, `isDeepStrictEqual` first, after some 900.
@@ -57,7 +67,9 @@ function isSorted(value: unknown, levels: number): boolean {
 }
 
 function sortedJson(value: unknown, levels = MAX_DEPTH): string {
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  // As `JSON.stringify` has it: a date is text, and what is undefined is null in a list.
+  if (typeof value !== 'object' || value === null || value instanceof Date)
+    return JSON.stringify(value ?? null);
   if (levels === 0) throw tooDeep('A value');
   if (Array.isArray(value)) return `[${value.map((item) => sortedJson(item, levels - 1)).join()}]`;
   // Unlike a map of them, the text has keys that are numbers in their order, too.

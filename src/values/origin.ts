@@ -2,8 +2,9 @@ import { relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { messageOf, OperatorError } from '../contract/error.js';
 import { LAST_APPLIED_ANNOTATION } from '../contract/names.js';
-import { describeRef, isMap, valueAt } from '../contract/object.js';
+import { describeRef } from '../contract/object.js';
 import type { ObjectRef } from '../contract/object.js';
+import { isMap, valueAt } from './json.js';
 
 /** Folder of this project's own code, compiled or not. */
 const OWN = fileURLToPath(new URL('..', import.meta.url));

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { isMap } from '../contract/object.js';
+import { isMap } from './json.js';
 
 /** Step of a path: the key of a map, the index of a list, or the keys of an item, such as its `name`; an item of a set has its value by the key ''. */
 export type Step = string | number | Readonly<Record<string, unknown>>;

@@ -5,9 +5,15 @@ import {
   isHashAnnotation,
 } from '../contract/names.js';
 import type { OperatorError } from '../contract/error.js';
-import { deepFreeze, isTooDeep } from './json.js';
-import { isMap, objectId } from '../contract/object.js';
-import type { AnyObject, KubernetesObject, ObjectMeta, OwnerReference } from '../contract/object.js';
+import { deepFreeze, isMap, isTooDeep } from './json.js';
+import { objectId } from '../contract/object.js';
+import type {
+  AnyObject,
+  KubernetesObject,
+  ManagedFieldsEntry,
+  ObjectMeta,
+  OwnerReference,
+} from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 
 /** Projection to identity and owners. */
@@ -146,4 +152,25 @@ export function recordOf(
 /** Returns the value of the annotation that holds a record. */
 export function recordText({ hash, owner }: AppliedRecord): string {
   return owner === undefined ? hash : `${hash} ${owner}`;
+}
+
+/** Returns the entries of `metadata.managedFields`. */
+export function managedFieldsOf(object: AnyObject): readonly ManagedFieldsEntry[] {
+  const { managedFields } = object.metadata as { readonly managedFields?: readonly ManagedFieldsEntry[] };
+  return managedFields ?? [];
+}
+
+/** Reports whether an entry is what this manager has applied to the object itself. */
+export function isAppliedBy(manager: string, entry: ManagedFieldsEntry): boolean {
+  return entry.manager === manager && entry.operation === 'Apply' && !entry.subresource;
+}
+
+/** Returns what this manager has applied of an object, if anything. */
+export function appliedEntry(manager: string, object: AnyObject): ManagedFieldsEntry | undefined {
+  return managedFieldsOf(object).find((entry) => isAppliedBy(manager, entry));
+}
+
+/** Reports whether this manager has applied an object. */
+export function wasAppliedBy(manager: string, object: AnyObject): boolean {
+  return appliedEntry(manager, object) !== undefined;
 }

@@ -1,8 +1,8 @@
 import type { Wait } from '../contract/change.js';
 import { REASON, type Condition, type Phase, type Readiness } from '../contract/conditions.js';
 import { recordOf } from './projections.js';
-import { contentHash } from './json.js';
-import { describeRef, isMap, refOf } from '../contract/object.js';
+import { contentHash, isMap } from './json.js';
+import { describeRef, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind, isBuiltIn } from '../contract/resource.js';
 

@@ -1,5 +1,5 @@
 import { Composer, Document, isAlias, isMap, isScalar, isSeq, LineCounter, Parser, visit } from 'yaml';
-import { isMap as isObject } from '../contract/object.js';
+import { isMap as isObject } from './json.js';
 import type { Alias, Node, Scalar, ScalarTag, YAMLError, YAMLMap } from 'yaml';
 
 /**

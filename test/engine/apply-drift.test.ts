@@ -15,7 +15,7 @@ import { applied, DEPLOYMENT, MANAGER, recordingLogger } from './support/builder
 import { STATUS_MANAGER, WIDGET, widget } from './support/builders.js';
 import type { LogLine } from './support/builders.js';
 import { VirtualClock } from './support/virtual-clock.js';
-import { isAppliedBy, managedFieldsOf } from '../../src/contract/object.js';
+import { isAppliedBy, managedFieldsOf } from '../../src/values/projections.js';
 
 const REPLICAS = ['f:spec', 'f:replicas'];
 const CONTAINER = ['f:spec', 'f:template', 'f:spec', 'f:containers', 'k:{"name":"web"}'];

@@ -5,7 +5,7 @@ import { OWNER, deployment, newSetup, settledSetup, step } from './support/apply
 import type { Setup } from './support/apply-setup.js';
 import { DEPLOYMENT, MANAGER, WIDGET, applied, failure, ownedBy, widget } from './support/builders.js';
 import { recordedFields } from './support/recorded-fields.js';
-import { wasAppliedBy } from '../../src/contract/object.js';
+import { wasAppliedBy } from '../../src/values/projections.js';
 
 const ADOPT_BY = 'reconstruct.kosmos.io/adopt-by';
 const EARLIER = '2026-01-01T00:00:00Z';

@@ -5,7 +5,7 @@ import { deployment, edit, newSetup, settledSetup, step } from './support/apply-
 import type { Setup } from './support/apply-setup.js';
 import { anObject, applied, DEPLOYMENT, failure, MANAGER, SERVICE } from './support/builders.js';
 import { recordedFields } from './support/recorded-fields.js';
-import { isAppliedBy, managedFieldsOf } from '../../src/contract/object.js';
+import { isAppliedBy, managedFieldsOf } from '../../src/values/projections.js';
 
 const KEY = 'shop/web';
 const JSON_PATCH = 'application/json-patch+json';

@@ -44,8 +44,12 @@ interface Scenario {
   readonly policy?: StatusPolicy;
   readonly error?: OperatorError;
   readonly events?: readonly EventProps[];
+  /** @default - one that differs */
+  readonly status?: object;
   readonly signal?: AbortSignal;
 }
+
+const nested = (levels: number): object => (levels === 0 ? {} : { a: nested(levels - 1) });
 
 const NO = failure(422, 'Invalid', 'no');
 
@@ -83,10 +87,10 @@ function begin({ steps, answers = {}, fixed = {}, present, waits = {}, ...rest }
     if (word === 'handOver') return [{ do: 'handOver', ...by, fieldManager: 'other' }];
     return word === 'prune' ? [{ do: 'prune', object: live.get(name) ?? child(name) }] : [];
   };
-  const { error, events = [EVENT], signal = hand.signal, policy = true } = rest;
+  const { error, events = [EVENT], signal = hand.signal, policy = true, status = { replicas: 1 } } = rest;
   const work = plan({
     steps: words.flatMap((word, index) => stepOf(word, words[index + 1] ?? '')),
-    status: [{ target, fieldManager: STATUS_MANAGER, status: { replicas: 1 } }],
+    status: [{ target, fieldManager: STATUS_MANAGER, status }],
     events: events.map((event) => ({ regarding: REGARDING, event })),
     ...(error && { error }),
   });
@@ -184,6 +188,14 @@ describe('interpret', () => {
       'in a burst, a status with an event is written: the event would be sent with each try',
       { steps: 'own a', policy: { mayDeferStatus: () => true, isTransient: () => false } },
       'created configured',
+    ],
+    [
+      'in a burst, a status that is nested too deeply fails, and nothing throws',
+      {
+        ...{ steps: 'own a', events: [], status: nested(300) },
+        policy: { mayDeferStatus: () => true, isTransient: () => false },
+      },
+      'created failed',
     ],
     [
       'in a burst, a failure is reported',

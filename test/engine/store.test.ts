@@ -162,6 +162,19 @@ describe('Store, a record of field managers that a writer made up', () => {
     expect(observe('3', { 'f:more': {} }).at(-1)).not.toBe(kept.at(-1));
   });
 
+  it('is kept compressed where an object has many fields, and known again', () => {
+    const { store } = newStore();
+    const observe = (version: string, count: number): string => {
+      const managedFields = [applied(MANAGER, { ...record, 'f:data': fields(count) })];
+      store.observed(configMap('a', version, { annotations, managedFields }));
+      return store.get('shop/a')!.owned.get(MANAGER)!;
+    };
+    const kept = observe('1', 2_000);
+    expect(kept.length).toBeLessThan(JSON.stringify(fields(2_000)).length / 2);
+    expect(observe('2', 2_000)).toBe(kept);
+    expect(observe('3', 2_001)).not.toBe(kept);
+  });
+
   it('is kept to name who changed an object, but for what is large', () => {
     const { store } = newStore({ keep: keepStatus });
     const others = applied('b', { 'f:data': { 'f:1': {} } });

@@ -5,7 +5,7 @@ import { existsSync, globSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Kind } from '../../contract/kind.js';
-import { isMap, objectKey } from '../../contract/object.js';
+import { objectKey } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import { describeThrown } from '../../values/origin.js';
 import { DEFAULT_NAMESPACE, kindName } from '../../install/names.js';
@@ -19,6 +19,7 @@ import { CliError } from '../output.js';
 import { childTypes } from '../tree/model.js';
 import type { Guard, LoadedKind, Sample } from './stand.js';
 import type { Tone } from './view.js';
+import { isMap } from '../../values/json.js';
 
 /** Options of the command; the path of the configuration, too, where it is the usual one. */
 export interface ProjectOptions extends Pick<SharedOptions, 'config' | 'kinds'> {

@@ -5,7 +5,7 @@ import { messageOf } from '../../contract/error.js';
 import { ROTATED, secretType } from '../../values/generated.js';
 import type { OwnedKind } from '../../contract/kind.js';
 import { selectorLabels } from '../../contract/names.js';
-import { byName, compare, controllerOf, isMap, refOf } from '../../contract/object.js';
+import { byName, compare, controllerOf, refOf } from '../../contract/object.js';
 import type { AnyObject, ObjectRef } from '../../contract/object.js';
 import type { Wire } from '../../author/kubernetes-types.js';
 import type { ChildType } from '../../author/owned-children.js';
@@ -20,6 +20,7 @@ import { notInstalled } from '../cluster.js';
 import { operatorsFor } from '../operators.js';
 import type { KindData, OperatorStatus } from '../operators.js';
 import type { List } from '../reader.js';
+import { isMap } from '../../values/json.js';
 
 /** Custom resources with their children, pods and events; as JSON, it is printed as it is. */
 export interface StatusDocument {

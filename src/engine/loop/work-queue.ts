@@ -307,9 +307,10 @@ export class Queue {
 
   /** The most urgent lane, unless a lower one has been passed over for too often or too long. */
   private nextLine(now: number): LaneQueue | undefined {
-    // Usually there is one key.
-    const [any] = this.laneByKey.values();
-    if (!any || any.keys.size === this.laneByKey.size) return any;
+    const { size } = this.laneByKey;
+    if (size === 0) return undefined;
+    // Usually one lane has all keys.
+    for (const lane of LANES) if (this.lines[lane].keys.size === size) return this.lines[lane];
     const waiting = Object.values(this.lines).filter(({ keys }) => keys.size > 0);
     const due = waiting.findLast(
       ({ lane, lastServed }) => lastServed.passedOver >= LANE_SHARE.passedOver[lane],

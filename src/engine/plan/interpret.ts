@@ -103,7 +103,7 @@ export async function interpret(
     !error &&
     changes.every(({ action }) => action !== 'failed' && action !== 'skipped');
   let writes = isPassing ? [] : conclusion.status;
-  if (mayDefer) writes = writes.filter((write) => isStatusCurrent(write, hand));
+  if (mayDefer) writes = writes.filter((write) => isCurrent(write, hand));
   const isDeferred = writes.length < conclusion.status.length;
   const statusChanges = await writeStatuses(writes, async (write) =>
     turns.take(refOf(write.target), async () => (hand.isDry ? previewStatus : writeStatus)(write, hand)),
@@ -221,6 +221,15 @@ function dependencyOf({ object, owner, waitsFor = [] }: OwnStep, reader: StoreRe
 export function asUndone(change: Change): Change {
   const { ref, action } = change;
   return action === 'drifted' || action === 'failed' ? change : { ref, action: 'unchanged' };
+}
+
+/** Reports whether a status need not be deferred: it is there already, or can't be compared, which its write reports. */
+function isCurrent(write: StatusWrite, hand: Hand): boolean {
+  try {
+    return isStatusCurrent(write, hand);
+  } catch {
+    return true;
+  }
 }
 
 /** Calls the conclusion of a plan. What it throws is a bug of the kind. */

@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import type { FieldConflict } from '../../contract/change.js';
 import { OperatorError } from '../../contract/error.js';
 import { ADOPT_BY_ANNOTATION, isHashAnnotation, LAST_APPLIED_ANNOTATION } from '../../contract/names.js';
-import { canonicalJson } from '../../values/json.js';
-import { isAppliedBy, isMap, managedFieldsOf, objectId } from '../../contract/object.js';
+import { canonicalJson, isMap } from '../../values/json.js';
+import { objectId } from '../../contract/object.js';
 import type { AnyObject, FieldsV1, ManagedFieldsEntry, OwnerReference } from '../../contract/object.js';
 import { ApiError } from '../../client/api-error.js';
 import { APPLY, isWriteOfSecrets, JSON_PATCH, MERGE_PATCH } from '../../client/api.js';
@@ -12,6 +12,7 @@ import { describePath, fieldAt, isLeaf, segmentOf, touches } from '../steps/mana
 import { WOULD_DELETE } from '../plan/hand.js';
 import type { FieldPath } from '../steps/managed-fields.js';
 import type { ApiRequest, ApiResponse, ApiStream, Transport } from '../../client/transport.js';
+import { isAppliedBy, managedFieldsOf } from '../../values/projections.js';
 
 /** Reason of a request that a webhook doesn't let be tried. */
 export const DRY_RUN_UNSUPPORTED = 'DryRunUnsupported';

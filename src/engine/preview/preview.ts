@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Change, ChangeSet, FieldConflict } from '../../contract/change.js';
 import type { Controller } from '../../contract/controller.js';
 import type { OperatorError } from '../../contract/error.js';
-import { isMap, keyOf, objectId, objectKey, refOf } from '../../contract/object.js';
+import { keyOf, objectId, objectKey, refOf } from '../../contract/object.js';
 import type { AnyObject, ObjectRef } from '../../contract/object.js';
 import type { DriftMode, Explanation, Plan } from '../../contract/plan.js';
 import type { Transport } from '../../client/transport.js';
@@ -12,6 +12,7 @@ import type { Handlers, InterpretOptions, PlanOutcome } from '../plan/interpret.
 import { MAX_ROUNDS, Planning } from '../plan/planning.js';
 import { DryRun, visible, withoutPicks } from './dry-run.js';
 import type { Tried } from './dry-run.js';
+import { isMap } from '../../values/json.js';
 
 /**
  * Outcome for an object.

@@ -4,7 +4,7 @@ import { OperatorError } from '../../contract/error.js';
 import { isMadeFor, makeValue, presentKeys, rotationRecord } from '../../values/generated.js';
 import type { GeneratedValues } from '../../contract/plan.js';
 import { ADOPT_BY_ANNOTATION, GENERATED_ANNOTATION } from '../../contract/names.js';
-import { controllerOf, describeRef, isMap, refOf } from '../../contract/object.js';
+import { controllerOf, describeRef, refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import type { GenerateStep } from '../../contract/plan.js';
 import { ApiError, classify } from '../../client/api-error.js';
@@ -24,6 +24,7 @@ import type { StepOutcome, Task } from './apply.js';
 import { refresh } from './delete.js';
 import { checkOwner, checkOwnership, collect, isOrphan } from './owner.js';
 import type { OwnedTask } from './owner.js';
+import { isMap } from '../../values/json.js';
 
 /**
  * Makes the values that a Secret lacks, or all of them for a rotation.

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { canonicalJson, isContainer, isTooDeep, MAX_DEPTH } from '../../values/json.js';
 import { formatFieldPath } from '../../values/path.js';
 import type { Step } from '../../values/path.js';
@@ -9,8 +10,9 @@ import {
   isHashAnnotation,
   statusFieldManager,
 } from '../../contract/names.js';
-import { controllerOf, isAppliedBy, managedFieldsOf } from '../../contract/object.js';
+import { controllerOf } from '../../contract/object.js';
 import type { AnyObject, FieldsV1, ManagedFieldsEntry } from '../../contract/object.js';
+import { isAppliedBy, managedFieldsOf } from '../../values/projections.js';
 
 /** The segments from the root down to a field. */
 export type FieldPath = readonly string[];
@@ -180,9 +182,16 @@ const OTHERS = '';
 
 /** Characters that stand for the name of an object and the UID of its controller, so that objects of one shape are kept alike. */
 const [NAME, CONTROLLER] = ['\x7f', '\x80'];
+/** Marks a text that is kept compressed. */
+const DEFLATED = '~';
 
-/** Maximum number of sets of entries that objects of one shape share: nothing that the API server sends may grow without end. */
-const SHARED_LIMIT = 2_000;
+/**
+ * Maximum number of sets of entries that objects of one shape share, and of the characters of one: nothing that the API server
+ * sends may grow without end.
+ */
+const SHARED_LIMIT = { sets: 2_000, characters: 4_096 };
+/** Number of characters of an entry from which it is kept compressed, such as that of a ConfigMap with many keys. */
+const COMPRESSED = 4_096;
 const shared = new Map<string, OwnedFields>();
 
 /** Returns what is kept of the entries of an object. */
@@ -198,7 +207,10 @@ export function ownedFields(object: AnyObject): OwnedFields {
     const text = uid ? named.replaceAll(uid, CONTROLLER) : named;
     room -= text.length;
     // Shows whether it has changed, and nothing more.
-    return room < 0 ? hash('sha1', text, 'base64') : text;
+    if (room < 0) return hash('sha1', text, 'base64');
+    return text.length < COMPRESSED
+      ? text
+      : `${DEFLATED}${deflateRawSync(text, { level: 1 }).toString('latin1')}`;
   };
   for (const entry of managedFieldsOf(withWalkableFields(object))) {
     const { manager, operation, subresource, fieldsV1 } = entry;
@@ -210,9 +222,10 @@ export function ownedFields(object: AnyObject): OwnedFields {
   }
   if (isOurs && !isLeaf(others)) owned.set(OTHERS, textOf(others));
   const id = [...owned].flat().join();
+  if (id.length > SHARED_LIMIT.characters) return owned;
   const known = shared.get(id);
   if (known) return known;
-  if (shared.size >= SHARED_LIMIT) shared.clear();
+  if (shared.size >= SHARED_LIMIT.sets) shared.clear();
   shared.set(id, owned);
   return owned;
 }
@@ -220,7 +233,8 @@ export function ownedFields(object: AnyObject): OwnedFields {
 /** Returns one of the values of `ownedFields` as it was recorded, where it is kept whole. */
 function recorded({ owned, object }: Owned, key: string): FieldsV1 | undefined {
   const uid = controllerOf(object)?.uid ?? '';
-  const text = owned.get(key);
+  let text = owned.get(key);
+  if (text?.startsWith(DEFLATED)) text = inflateRawSync(Buffer.from(text.slice(1), 'latin1')).toString();
   if (!text?.startsWith('{')) return undefined;
   return JSON.parse(text.replaceAll(CONTROLLER, uid).replaceAll(NAME, object.metadata.name)) as FieldsV1;
 }

@@ -1,16 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Drift } from '../../contract/change.js';
 import type { OperatorError } from '../../contract/error.js';
-import {
-  appliedEntry,
-  controllerOf,
-  describeRef,
-  isAppliedBy,
-  keyOf,
-  managedFieldsOf,
-  refOf,
-  wasAppliedBy,
-} from '../../contract/object.js';
+import { controllerOf, describeRef, keyOf, refOf } from '../../contract/object.js';
 import type { AnyObject, ManagedFieldsEntry } from '../../contract/object.js';
 import type { DriftMode, OwnStep } from '../../contract/plan.js';
 import type { Applied } from '../../client/api.js';
@@ -70,6 +61,7 @@ import {
   isOrphan,
 } from './owner.js';
 import type { OwnedTask } from './owner.js';
+import { appliedEntry, isAppliedBy, managedFieldsOf, wasAppliedBy } from '../../values/projections.js';
 
 /** Task of a step. */
 interface OwnTask extends OwnedTask {

@@ -1,15 +1,7 @@
 import { OperatorError } from '../../contract/error.js';
 import { ADOPT_BY_ANNOTATION } from '../../contract/names.js';
-import { recordOf } from '../../values/projections.js';
-import {
-  controllerOf,
-  describeRef,
-  groupOf,
-  appliedEntry,
-  managedFieldsOf,
-  objectId,
-  objectKey,
-} from '../../contract/object.js';
+import { appliedEntry, managedFieldsOf, recordOf } from '../../values/projections.js';
+import { controllerOf, describeRef, groupOf, objectId, objectKey } from '../../contract/object.js';
 import type { AnyObject, ManagedFieldsEntry, OwnerReference } from '../../contract/object.js';
 import type { ResourceType } from '../../contract/resource.js';
 import type { Api } from '../../client/api.js';

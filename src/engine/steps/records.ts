@@ -13,7 +13,7 @@ import {
   without,
 } from './managed-fields.js';
 import type { FieldPath } from './managed-fields.js';
-import { isAppliedBy, managedFieldsOf } from '../../contract/object.js';
+import { isAppliedBy, managedFieldsOf } from '../../values/projections.js';
 
 /*
  * Works out other records of field managers than those of an object: for an adoption, and where a record keeps an apply from

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf, OperatorError } from '../../contract/error.js';
-import { controllerOf, describeRef, keyOf, managedFieldsOf, splitKey } from '../../contract/object.js';
+import { controllerOf, describeRef, keyOf, splitKey } from '../../contract/object.js';
 import { deepFreeze, isTooDeep, tooDeep } from '../../values/json.js';
 import type { AnyObject, ManagedFieldsEntry } from '../../contract/object.js';
 import { thrownReading } from '../../values/origin.js';
-import { keepIdentity, keepUnreadable } from '../../values/projections.js';
+import { keepIdentity, keepUnreadable, managedFieldsOf } from '../../values/projections.js';
 import { silentLogger } from '../../telemetry/logger.js';
 import type { Logger } from '../../telemetry/logger.js';
 import {

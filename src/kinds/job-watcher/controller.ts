@@ -1,4 +1,4 @@
-import { TOLERATED_SKEW_MILLISECONDS } from '../../contract/controller.js';
+import { TOLERATED_SKEW_MILLISECONDS } from '../../client/clock.js';
 import type { Controller, Metric, Reader, Watch } from '../../contract/controller.js';
 import { keepWithoutManagedFields } from '../../author/owned-children.js';
 import { keyOf } from '../../contract/object.js';

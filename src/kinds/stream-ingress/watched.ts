@@ -10,22 +10,20 @@ import type { Reader, TypeRef, Watch } from '../../contract/controller.js';
 import type { Wire } from '../../author/kubernetes-types.js';
 import { keepWithoutManagedFields } from '../../author/owned-children.js';
 import { childrenFieldManager } from '../../contract/names.js';
+import { objectKey, splitKey, type AnyObject } from '../../contract/object.js';
 import {
   isAppliedBy,
-  isMap,
+  keepIdentity,
+  keepStatus,
   managedFieldsOf,
-  objectKey,
-  splitKey,
-  type AnyObject,
-  valueAt,
   wasAppliedBy,
-} from '../../contract/object.js';
-import { keepIdentity, keepStatus } from '../../values/projections.js';
+} from '../../values/projections.js';
 import { resourceType, type ResourceType } from '../../contract/resource.js';
 import { given } from '../common.js';
 import { GROUP, KIND, portKey, type Protocol, type StreamIngress } from './spec.js';
 import { configMapKey, isNginx, serviceKey, targetName } from './targets.js';
 import type { NginxTarget, RouteVersion, Target, Targets } from './targets.js';
+import { isMap, valueAt } from '../../values/json.js';
 
 /** Applies the keys and ports of shared objects, and the children of a Gateway's. */
 export const FIELD_MANAGER = childrenFieldManager(KIND);

@@ -2,7 +2,6 @@ import { celMap, CelScalar, isCelError, parse, plan } from '@bufbuild/cel';
 import type { CelInput, CelValue, CelResult } from '@bufbuild/cel';
 import type { StructuralSchema } from '../../contract/crd.js';
 import { messageOf } from '../../contract/error.js';
-import { isMap, valueAt } from '../../contract/object.js';
 import { parseDuration } from '../formats.js';
 import { showValue } from '../../values/path.js';
 import type { Path, Problem } from '../problem.js';
@@ -10,6 +9,7 @@ import { objectSchema } from '../structural.js';
 import type { Ruled } from '../structural.js';
 import { isUnchanged, schemasBelow } from '../unchanged.js';
 import { ENVIRONMENT, typedList } from './environment.js';
+import { isMap, valueAt } from '../../values/json.js';
 
 const compiled = new WeakMap<StructuralSchema, readonly (Rule | UnknownRule)[]>();
 
