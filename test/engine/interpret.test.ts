@@ -28,7 +28,7 @@ const EVENT: EventProps = { type: 'Warning', reason: 'Why', action: 'Reconcile',
 const REGARDING = { ...refOf(widget('web')), uid: 'uid-web' };
 
 /** Outcome of an object that isn't asked of the server. */
-type Fixed = Pick<Change, 'action' | 'error' | 'waitsFor'>;
+type Fixed = Pick<Change, 'action' | 'error' | 'skippedFor' | 'waitsFor'>;
 
 interface Scenario {
   /** Words: `own NAME`, `handOver NAME`, `prune NAME` of a ConfigMap, and `|` for a barrier. */
@@ -50,6 +50,8 @@ interface Scenario {
 }
 
 const nested = (levels: number): object => (levels === 0 ? {} : { a: nested(levels - 1) });
+
+const BUSY: StatusPolicy = { mayDeferStatus: () => true, isTransient: () => false };
 
 const NO = failure(422, 'Invalid', 'no');
 
@@ -170,6 +172,11 @@ describe('interpret', () => {
       'failed skipped configured',
     ],
     [
+      'what has changed under a step holds back, since it is looked at again',
+      { steps: 'own a | prune old', fixed: { a: { action: 'skipped', skippedFor: 'changed' } } },
+      'skipped skipped configured',
+    ],
+    [
       'a failure that passes is not reported: neither status nor events',
       {
         steps: 'own a own b | prune old',
@@ -179,30 +186,20 @@ describe('interpret', () => {
       'failed created skipped',
       'configmaps/a, configmaps/b',
     ],
-    [
-      'in a burst, a status that is behind is left',
-      { steps: 'own a', events: [], policy: { mayDeferStatus: () => true, isTransient: () => false } },
-      'created',
-    ],
+    ['in a burst, a status that is behind is left', { steps: 'own a', events: [], policy: BUSY }, 'created'],
     [
       'in a burst, a status with an event is written: the event would be sent with each try',
-      { steps: 'own a', policy: { mayDeferStatus: () => true, isTransient: () => false } },
+      { steps: 'own a', policy: BUSY },
       'created configured',
     ],
     [
       'in a burst, a status that is nested too deeply fails, and nothing throws',
-      {
-        ...{ steps: 'own a', events: [], status: nested(300) },
-        policy: { mayDeferStatus: () => true, isTransient: () => false },
-      },
+      { steps: 'own a', events: [], status: nested(300), policy: BUSY },
       'created failed',
     ],
     [
       'in a burst, a failure is reported',
-      {
-        ...{ steps: 'own a', answers: { a: NO }, events: [] },
-        policy: { mayDeferStatus: () => true, isTransient: () => false },
-      },
+      { steps: 'own a', answers: { a: NO }, events: [], policy: BUSY },
       'failed configured',
     ],
     [

@@ -3,7 +3,14 @@ import { OperatorError } from '../../contract/error.js';
 import { controllerOf, describeRef, keyOf, objectId, objectKey, refOf } from '../../contract/object.js';
 import type { ObjectRef } from '../../contract/object.js';
 import { describeThrown } from '../../values/origin.js';
-import type { Conclusion, ForeignHandler, OwnStep, Plan, StatusWrite } from '../../contract/plan.js';
+import type {
+  Conclusion,
+  ForeignHandler,
+  ForeignStep,
+  OwnStep,
+  Plan,
+  StatusWrite,
+} from '../../contract/plan.js';
 import { presentReadiness, waitOf } from '../../values/readiness.js';
 import { classify } from '../../client/api-error.js';
 import { generate } from '../steps/generate.js';
@@ -18,14 +25,19 @@ import type { Hand, HandledStep, StepHandler } from './hand.js';
 /** Handlers by the names of their steps. */
 export type Handlers = ReadonlyMap<string, StepHandler>;
 
-const BUILT_IN: readonly StepHandler[] = [own, handOver, generate, prune];
+const BUILT_IN: Readonly<Record<Exclude<HandledStep, ForeignStep>['do'], StepHandler>> = {
+  own,
+  handOver,
+  generate,
+  prune,
+};
 
 /**
  * Returns the engine's handlers, and those that a controller brings.
  * @throws TypeError where one of a controller's can't say what it would do
  */
 export function handlersOf(foreign: readonly ForeignHandler[] = []): Handlers {
-  const handlers = new Map(BUILT_IN.map((handler) => [handler.do as string, handler]));
+  const handlers = new Map<string, StepHandler>(Object.entries(BUILT_IN));
   for (const handler of foreign as readonly StepHandler[]) {
     if (!handler.preview)
       throw new TypeError(`the handler of ${handler.do} needs a preview, for "diff" and "--observe-only"`);
@@ -180,16 +192,17 @@ async function tried(
 }
 
 /**
- * Reports whether what is behind a barrier has to stay for now: a step has failed, or waits, that might be of what takes its place,
- * or stops using it. A contested object that is there was applied as it is wanted, and differs by what another writer does to
- * it since.
+ * Reports whether what is behind a barrier has to stay for now: a step has failed, waits, or has met a change that it wasn't
+ * planned for, and might be of what takes its place, or stops using it. A contested object that is there was applied as it is
+ * wanted, and differs by what another writer does to it since.
  */
 function holdsBack(before: ChangeSet, reader: StoreReader, waits: boolean): boolean {
   const isThere = (ref: ObjectRef): boolean =>
     reader.store(ref).get(objectKey(ref.namespace, ref.name)) !== undefined;
   return before.some(
-    ({ ref, action, error, waitsFor }) =>
+    ({ ref, action, error, skippedFor, waitsFor }) =>
       (waits && waitsFor !== undefined) ||
+      skippedFor === 'changed' ||
       (action === 'failed' && !(error?.reason === 'FieldContested' && isThere(ref))),
   );
 }

@@ -83,8 +83,8 @@ interface Stretch {
  *
  * **Guarantees.** Only what is as it was seen is deleted: what has changed since is `skipped`, and the key is taken again. Events are
  * sent before, and every request leaves one line in the log. Once the signal has aborted, nothing more is sent, also by those
- * that waited for their turn. What may not be deleted isn't tried again for ten minutes: where a right is missing, nothing of its type
- * in its namespace; where something else refuses it, that object, as long as it stays as it is. After 30 s the rest is left
+ * that waited for their turn. Where a right is missing, nothing of its type in its namespace is tried again for as long as the retry
+ * policy says; where something else refuses it, that object isn't for ten minutes, as long as it stays as it is. After 30 s the rest is left
  * for the next plan, which follows as soon as the status is written.
  */
 export class Sweeper implements StepHandler<SweepStep> {
