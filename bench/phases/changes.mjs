@@ -137,8 +137,10 @@ async function spoiled(cluster, namespace, indexes, afterEach) {
 }
 
 const EDITS = 500;
+/** Number of times that the edits are repeated: how far behind an operator is at one moment is chance. */
+const ROUNDS = 5;
 
-/** One custom resource, edited again and again without a pause. */
+/** One custom resource, edited again and again without a pause; times are medians of the rounds. */
 export async function hot(bench, namespace) {
   const phase = 'a hot custom resource';
   const { cluster } = bench;
@@ -146,30 +148,32 @@ export async function hot(bench, namespace) {
   const [deployments, crs] = await Promise.all(
     [deployment, appService.type].map((type) => Witness.of(cluster, type, namespace)),
   );
-  let lastEdit;
-  let converged;
-  const { entries } = await bench.costs(phase, [namespace], async () => {
-    let generation;
+  const converged = { deployment: [], status: [] };
+  const round = async (number) => {
+    let [generation, lastEdit, image] = [];
     for (let edit = 1; edit <= EDITS; edit++) {
       lastEdit = Date.now();
-      const body = { spec: { image: `${IMAGE}-hot-${edit}` } };
+      image = `${IMAGE}-hot-${number}-${edit}`;
       ({
         metadata: { generation },
-      } = await cluster.patch(appService.type, namespace, name, body));
+      } = await cluster.patch(appService.type, namespace, name, { spec: { image } }));
     }
-    const changed = deployments.until(
-      () => imageOf(deployments.objects.get(name)) === `${IMAGE}-hot-${EDITS}`,
-    );
+    const changed = deployments.until(() => imageOf(deployments.objects.get(name)) === image);
     const told = crs.until(() => crs.objects.get(name).status.observedGeneration >= generation);
-    converged = await Promise.all([changed, told]);
+    const [deployment, status] = await Promise.all([changed, told]);
+    converged.deployment.push(deployment - lastEdit);
+    converged.status.push(status - lastEdit);
+  };
+  const { entries } = await bench.costs(phase, [namespace], async () => {
+    for (let number = 1; number <= ROUNDS; number++) await round(number);
   });
   await Promise.all([deployments.stop(), crs.stop()]);
   const own = entries.filter(
     ({ verb, what, name: about }) => verb === 'patch' && what === 'deployments' && about === name,
   );
-  bench.note(phase, 'edits', EDITS);
-  bench.note(phase, 'Deployment right after the last edit', (converged[0] - lastEdit) / 1000, 's', 1);
-  bench.note(phase, 'status right after the last edit', (converged[1] - lastEdit) / 1000, 's');
-  bench.note(phase, 'writes of the Deployment', own.length, '', EDITS);
+  bench.note(phase, 'edits', EDITS * ROUNDS);
+  bench.note(phase, 'Deployment right after the last edit', median(converged.deployment) / 1000, 's', 1);
+  bench.note(phase, 'status right after the last edit', median(converged.status) / 1000, 's');
+  bench.note(phase, 'writes of the Deployment', own.length, '', EDITS * ROUNDS);
   bench.note(phase, 'writes of the Deployment that overlapped', overlaps(own), '', 0);
 }

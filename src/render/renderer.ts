@@ -15,6 +15,7 @@ import type { AnyObject, CustomResource } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import { controlOf } from '../values/control.js';
 import { contentHash } from '../values/json.js';
+import { setLatest } from '../values/latest.js';
 import { readsSecrets } from '../values/origin.js';
 import { differences, formatFieldPath, showValue } from '../values/path.js';
 import type { Difference } from '../values/path.js';
@@ -25,13 +26,17 @@ import { ownerOf, readOf, synthesize } from './synthesize.js';
 import { inTime, MAX_MILLISECONDS, StoppedRender, Stops } from './time-limit.js';
 
 /**
- * Constructs that are rendered without a limit of time: those of this project. The limit costs a quarter of a millisecond each
- * time.
+ * Constructs of this project, whose tests show that they end, and depend on their props alone: they are rendered without a limit of
+ * time, which costs a quarter of a millisecond, and once.
  */
-export const RENDERED_WITHOUT_LIMIT = new WeakSet<KindConstruct<never>>();
+export const OWN_CONSTRUCTS = new WeakSet<KindConstruct<never>>();
 
 /** Number of custom resources that are rendered twice before anything is created: an author sees at once what isn't deterministic. */
 const CHECKED_BEFORE_CREATION = 100;
+
+/** Number of renderings that are kept for the passes that follow soon: with each status of a child. */
+const MAX_RECENT = 512;
+const RECENT_MILLISECONDS = 10_000;
 
 /** Inputs of a rendering. */
 interface Basis {
@@ -77,6 +82,8 @@ interface LiveChildren {
 export class Renderer {
   private readonly memories = new Map<string, Memory>();
   private readonly stops = new Stops();
+  /** Renderings that were found steady, by custom resource, and when. */
+  private readonly recent = new Map<string, { basis: Basis; rendered: Rendered; at: number }>();
 
   /**
    * @param maxMilliseconds time after which a construct is stopped
@@ -124,13 +131,16 @@ export class Renderer {
     before?: Rendered,
   ): SteadyRendering {
     const basis = this.basisOf(cr, inputs);
-    const rendered = before ?? this.timed(cr, inputs, basis);
+    const at = now.getTime();
+    const recent = isFinal && !before ? this.recentOf(cr, basis, at) : undefined;
+    const rendered = before ?? recent ?? this.timed(cr, inputs, basis);
     if (!isFinal) return { rendered };
-    this.requireSteady(cr, inputs, basis, rendered, own);
+    if (!recent && this.requireSteady(cr, inputs, basis, rendered, own))
+      setLatest(this.recent, keyOf(cr), { basis, rendered, at }, MAX_RECENT);
     if (!inputs?.observed && !inputs?.references) return { rendered };
     const { observed, references, ...others } = inputs;
     const memory = this.memoryOf(cr);
-    const [edit, at] = [this.basisOf(cr, others), now.getTime()];
+    const edit = this.basisOf(cr, others);
     const course = isSame(memory.settling?.basis, edit)
       ? memory.settling.course.next(cr, rendered, at)
       : new Course(rendered.map(contentHash), at);
@@ -141,6 +151,15 @@ export class Renderer {
   /** Forgets a custom resource that has gone. */
   forget(key: string): void {
     this.memories.delete(key);
+    this.recent.delete(key);
+  }
+
+  /** Returns the rendering of the same inputs a moment ago. */
+  private recentOf(cr: CustomResource, basis: Basis, now: number): Rendered | undefined {
+    const recent = this.recent.get(keyOf(cr));
+    return isSame(recent?.basis, basis) && now - recent.at < RECENT_MILLISECONDS
+      ? recent.rendered
+      : undefined;
   }
 
   private memoryOf(cr: CustomResource): Memory {
@@ -189,10 +208,12 @@ export class Renderer {
   }
 
   /**
-   * Refuses what the same custom resource doesn't render to again. One that is edited, or under another policy, is
+   * Reports whether a rendering was found steady, and not only taken for it; refuses what the same custom resource doesn't
+   * render to again. One that is edited, or under another policy, is
    * rendered twice, unless its children have been made of the same rendering; so is one that is new, but in a burst only
    * before its second write. One whose inputs are those of the accepted rendering has to render to the same again, which also
    * finds what changes with the time of day. Nothing is known after a restart, so a rendering that was refused is checked again.
+   * @throws OperatorError `NotDeterministic`
    */
   private requireSteady(
     cr: CustomResource,
@@ -200,11 +221,12 @@ export class Renderer {
     basis: Basis,
     rendered: Rendered,
     children: readonly AnyObject[],
-  ): void {
+  ): boolean {
+    if (OWN_CONSTRUCTS.has(this.kind.construct)) return true;
     const memory = this.memoryOf(cr);
     const hashes = rendered.map(contentHash);
     const isKnown = isSame(memory.accepted?.basis, basis);
-    if (isKnown && memory.accepted?.hashes === hashes.join()) return;
+    if (isKnown && memory.accepted?.hashes === hashes.join()) return true;
     const applied = children.map((child) => recordOf(child)?.hash);
     const isApplied = hashes.toSorted().join() === applied.sort().join();
     const isNew = children.length === 0 && this.memories.size > CHECKED_BEFORE_CREATION;
@@ -216,6 +238,7 @@ export class Renderer {
     if (error) throw error;
     if (isKnown) throw changesByItself(ownerOf(this.kind, cr));
     memory.accepted = { basis, hashes: hashes.join() };
+    return isApplied || !isTrusted;
   }
 }
 
@@ -235,7 +258,7 @@ function digestOf(references: ReferencedByName): string {
 /** Reports whether the construct of a kind is rendered within a limit of time. */
 function hasLimit({ construct }: RenderedKind): boolean {
   // A breakpoint stops it for as long as the author looks.
-  return !RENDERED_WITHOUT_LIMIT.has(construct) && inspectorUrl() === undefined;
+  return !OWN_CONSTRUCTS.has(construct) && inspectorUrl() === undefined;
 }
 
 /** Renders within a limit of time, where there is one. @throws StoppedRender */

@@ -6,7 +6,7 @@ import type { Reader } from '../../src/contract/controller.js';
 import type { EventProps, OwnStep, Plan } from '../../src/contract/plan.js';
 import { OperatorError } from '../../src/contract/error.js';
 import type { Policy, Render } from '../../src/contract/kind.js';
-import { RENDERED_WITHOUT_LIMIT } from '../../src/render/renderer.js';
+import { OWN_CONSTRUCTS } from '../../src/render/renderer.js';
 import { APPLIED_HASH_ANNOTATION, LAST_APPLIED_ANNOTATION } from '../../src/contract/names.js';
 import { contentHash } from '../../src/values/json.js';
 import type { AnyObject, CustomResource } from '../../src/contract/object.js';
@@ -47,9 +47,9 @@ function cr(meta: object = {}, conditions?: object[]): CustomResource {
   return { ...made, spec: {}, ...(conditions && { status: { conditions } }) };
 }
 
-/** Never made: `render` stands for it, and without a limit of time, since the tests render thousands of times. */
+/** Never made: `render` stands for it, and without checks, since the tests render thousands of times. */
 class Widget extends Construct {}
-RENDERED_WITHOUT_LIMIT.add(Widget);
+OWN_CONSTRUCTS.add(Widget);
 
 const KIND: OwningKind = {
   ...{ name: 'widget', type: WIDGET, construct: Widget },
@@ -1001,9 +1001,11 @@ describe('OwnedChildren, a selector', () => {
 describe('OwnedChildren, a construct that is not deterministic', () => {
   let count = 0;
   const unsteady: Render = () => [{ ...WEB, data: (count += 1) }];
+  /** Of an author. */
+  const kind = { construct: class extends Construct {} };
 
   it('is not applied where two renderings differ', () => {
-    const one = controller({ render: unsteady });
+    const one = controller({ kind, render: unsteady });
     for (const plan of [1, 2].map(() => one.reconcile('shop/web', readerOf({}), NOW))) {
       expect(refusalOf(plan)?.reason).toBe('NotDeterministic');
       expect(plan.error?.message).toMatch(/renders Service shop\/web with \d+ at \.data, and the next time/);
@@ -1015,10 +1017,10 @@ describe('OwnedChildren, a construct that is not deterministic', () => {
   it('is applied once where it changes with the time of day, then not until the custom resource or the policy changes', () => {
     let time = 1;
     const policy = { current: {} };
-    const one = controller({ render: () => [{ ...WEB, data: time }], policyInForce: policy });
-    const planAt = (now: number, live = cr()): Plan => {
-      time = now;
-      return one.reconcile('shop/web', readerOf({ cr: live }), NOW);
+    const one = controller({ kind, render: () => [{ ...WEB, data: time }], policyInForce: policy });
+    const planAt = (minutes: number, live = cr()): Plan => {
+      time = minutes;
+      return one.reconcile('shop/web', readerOf({ cr: live }), new Date(NOW.getTime() + minutes * 60_000));
     };
     const refusedAt = (now: number) => refusalOf(planAt(now))?.reason;
     expect(applied(planAt(1))).toHaveLength(1);
@@ -1037,15 +1039,30 @@ describe('OwnedChildren, a construct that is not deterministic', () => {
     const made = child(contentHash(WEB));
     const rendered = [[made], [child('other')], [made, object(SERVICE, 'web-2')], []].map((children) => {
       render.mockClear();
-      planned({ render, children });
+      planned({ kind, render, children });
       return render.mock.calls.length;
     });
     expect(rendered).toEqual([1, 2, 2, 2]);
   });
 
+  it('is rendered again in the passes that follow within seconds only where its inputs changed', () => {
+    const render = vi.fn(() => [WEB]);
+    const policyInForce = { current: {} };
+    const one = controller({ kind, render, policyInForce });
+    const rendersAfter = (seconds: number, live = cr()): number => {
+      render.mockClear();
+      one.reconcile('shop/web', readerOf({ cr: live }), new Date(NOW.getTime() + seconds * 1_000));
+      return render.mock.calls.length;
+    };
+    const edited = { ...cr(), spec: { edited: true } };
+    expect([0, 1, 9, 10, 19].map((seconds) => rendersAfter(seconds))).toEqual([2, 0, 0, 1, 0]);
+    policyInForce.current = {};
+    expect([rendersAfter(19), rendersAfter(19), rendersAfter(19, edited)]).toEqual([2, 0, 2]);
+  });
+
   it('is created once in a burst of new ones, and refused before its second write', () => {
     const render: Render = (kind, one) => (one.metadata.name === 'late' ? unsteady(kind, one) : [WEB]);
-    const one = controller({ render });
+    const one = controller({ kind, render });
     const planFor = (name: string): Plan =>
       one.reconcile(`shop/${name}`, { ...readerOf({}), get: () => cr({ name, uid: name }) as never }, NOW);
     for (let n = 0; n < 100; n++) expect(applied(planFor(`web-${n}`))).toHaveLength(1);

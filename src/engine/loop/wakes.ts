@@ -6,6 +6,7 @@ import { describeRef, objectId } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import type { Plan } from '../../contract/plan.js';
 import { groupKind } from '../../contract/resource.js';
+import { setLatest } from '../../values/latest.js';
 import { thrownReading } from '../../values/origin.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { Metrics } from '../../telemetry/metrics.js';
@@ -13,7 +14,7 @@ import { ApiError, askedDelay, isThrottled, mostPause } from '../../client/api-e
 import type { Clock } from '../../client/clock.js';
 import { REQUEUE } from '../../client/retry.js';
 import type { PlanOutcome, StatusPolicy } from '../plan/interpret.js';
-import { refusalMilliseconds, setLatest } from '../steps/memory.js';
+import { refusalMilliseconds } from '../steps/memory.js';
 import type { Memory } from '../steps/memory.js';
 import { sameButVersion } from '../watch/cache.js';
 import { KIND_NOT_INSTALLED, textsOf } from '../watch/reader.js';

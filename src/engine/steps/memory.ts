@@ -2,6 +2,7 @@ import type { Drift, FieldConflict } from '../../contract/change.js';
 import { OperatorError } from '../../contract/error.js';
 import { controllerOf, describeRef, objectId } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
+import { setLatest } from '../../values/latest.js';
 import { mostPause } from '../../client/api-error.js';
 import type { Clock } from '../../client/clock.js';
 import { CONTESTED, REFUSAL_MILLISECONDS, RELEASE_MILLISECONDS } from '../../client/retry.js';
@@ -85,21 +86,6 @@ export interface Reduction {
   readonly hash: string;
   readonly resourceVersion: string | undefined;
   readonly conflicts: readonly FieldConflict[];
-}
-
-/**
- * Puts a value at the end of a map, and drops its first ones where there are more than a limit: a hundredth of it at once, since
- * a look at the first of a map steps over all that were deleted before.
- */
-export function setLatest<V>(map: Map<string, V>, key: string, value: V, limit = Infinity): void {
-  map.delete(key);
-  map.set(key, value);
-  if (map.size <= limit) return;
-  let surplus = Math.ceil(limit / 100);
-  for (const oldest of map.keys()) {
-    map.delete(oldest);
-    if (--surplus === 0) return;
-  }
 }
 
 /** Apply, and what we owned after it. */

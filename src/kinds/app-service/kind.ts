@@ -3,7 +3,7 @@ import { storedVersion } from '../../contract/crd.js';
 import type { CustomResourceDefinition } from '../../contract/crd.js';
 import { defineKind } from '../../author/define-kind.js';
 import { misdefined, shownOption, isGroup, isKubernetesGroup } from '../../author/definition.js';
-import { RENDERED_WITHOUT_LIMIT } from '../../render/renderer.js';
+import { OWN_CONSTRUCTS } from '../../render/renderer.js';
 import { handOverReplicas } from '../../author/hand-over.js';
 import type { OwnedKind } from '../../contract/kind.js';
 import { lazily } from '../common.js';
@@ -28,7 +28,7 @@ export const appServiceOfExample = lazily(() =>
   defineAppService(new URL('../../../crds/optional/appservices.app.example.com.yaml', import.meta.url)),
 );
 
-RENDERED_WITHOUT_LIMIT.add(AppService);
+OWN_CONSTRUCTS.add(AppService);
 
 /** Names for `--kinds` of the AppServices that come with the command, by group. */
 const SHIPPED: Readonly<Partial<Record<string, string>>> = {

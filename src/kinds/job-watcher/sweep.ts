@@ -11,7 +11,8 @@ import type { Clock } from '../../client/clock.js';
 import { REFUSAL_MILLISECONDS } from '../../client/retry.js';
 import type { Hand, StepHandler } from '../../engine/plan/hand.js';
 import { deleteObject } from '../../engine/steps/delete.js';
-import { refusalMilliseconds, setLatest } from '../../engine/steps/memory.js';
+import { setLatest } from '../../values/latest.js';
+import { refusalMilliseconds } from '../../engine/steps/memory.js';
 
 /** An object of others to be deleted, by a rule that was made for it. */
 export interface SweepStep extends ForeignStep {
