@@ -138,7 +138,7 @@ async function spoiled(cluster, namespace, indexes, afterEach) {
 
 const EDITS = 500;
 /** Number of times that the edits are repeated: how far behind an operator is at one moment is chance. */
-const ROUNDS = 5;
+const HOT_ROUNDS = 5;
 
 /** One custom resource, edited again and again without a pause; times are medians of the rounds. */
 export async function hot(bench, namespace) {
@@ -165,15 +165,15 @@ export async function hot(bench, namespace) {
     converged.status.push(status - lastEdit);
   };
   const { entries } = await bench.costs(phase, [namespace], async () => {
-    for (let number = 1; number <= ROUNDS; number++) await round(number);
+    for (let number = 1; number <= HOT_ROUNDS; number++) await round(number);
   });
   await Promise.all([deployments.stop(), crs.stop()]);
   const own = entries.filter(
     ({ verb, what, name: about }) => verb === 'patch' && what === 'deployments' && about === name,
   );
-  bench.note(phase, 'edits', EDITS * ROUNDS);
+  bench.note(phase, 'edits', EDITS * HOT_ROUNDS);
   bench.note(phase, 'Deployment right after the last edit', median(converged.deployment) / 1000, 's', 1);
   bench.note(phase, 'status right after the last edit', median(converged.status) / 1000, 's');
-  bench.note(phase, 'writes of the Deployment', own.length, '', EDITS * ROUNDS);
+  bench.note(phase, 'writes of the Deployment', own.length, '', EDITS * HOT_ROUNDS);
   bench.note(phase, 'writes of the Deployment that overlapped', overlaps(own), '', 0);
 }
