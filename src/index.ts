@@ -43,6 +43,7 @@ export type {
   Render,
   Rendered,
   RenderedKind,
+  RenderedType,
   RenderInputs,
   Rendering,
   FlagValues,
@@ -84,6 +85,7 @@ export type {
   KubernetesObject,
   ObjectMeta,
   ObjectRef,
+  Owner,
   OwnerReference,
 } from './contract/object.js';
 export { groupKind, resourceType } from './contract/resource.js';
@@ -105,6 +107,7 @@ export type {
 } from './contract/controller.js';
 export type {
   Barrier,
+  CollectStep,
   Conclusion,
   DriftMode,
   EventProps,

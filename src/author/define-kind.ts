@@ -1,12 +1,14 @@
 import { servedType, storedVersion } from '../contract/crd.js';
 import type { CrdVersion, CustomResourceDefinition, StructuralSchema } from '../contract/crd.js';
-import type { Generated, KindConstruct, OwnedKind } from '../contract/kind.js';
+import type { Generated, KindConstruct, OwnedKind, RenderedType } from '../contract/kind.js';
+import { NAMESPACE } from '../contract/names.js';
 import { groupOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import type { GeneratedValue } from '../contract/plan.js';
 import { groupKind, resourceType } from '../contract/resource.js';
 import type { ResourceType, ResourceTypeProps } from '../contract/resource.js';
 import { secretType } from '../values/generated.js';
+import { showValue } from '../values/path.js';
 import { checkNames, misdefined } from './definition.js';
 import { bitsOf, GeneratedSecrets, MIN_BITS } from './generated.js';
 import type { HandOverFunction } from './hand-over.js';
@@ -23,6 +25,12 @@ import type { TypedCrd } from './typed-crd.js';
 
 /** A type that a construct may make. */
 export interface ChildTypeProps extends ResourceTypeProps {
+  /**
+   * Namespaces beside that of the custom resource in which its objects may be; `*` for all. What is there, or has no namespace, has no
+   * owner reference: the operator deletes it once the custom resource is gone.
+   * @default - none: children live in the namespace of their custom resource
+   */
+  readonly namespaces?: readonly string[] | '*';
   /**
    * Whether an object is deleted and created again where an immutable field has to change, such as the template of a Job. Only for
    * objects that hold nothing of value.
@@ -90,7 +98,7 @@ export interface KindProps<
    */
   readonly observes?: Observes;
   /** Types that earlier releases made and this one doesn't: they are pruned. @default - none */
-  readonly formerChildren?: readonly ResourceTypeProps[];
+  readonly formerChildren?: readonly Pick<ChildTypeProps, keyof ResourceTypeProps | 'namespaces'>[];
   /** Objects that others make of the children, and that `status` reads. @default - none */
   readonly related?: readonly RelatedTypeProps[];
   /**
@@ -123,7 +131,7 @@ export interface KindProps<
  * construct doesn't set are left to others.
  *
  * **Assumptions.** The construct depends on its props alone: the same props give the same objects. The children
- * of a namespaced custom resource live in its namespace.
+ * of a namespaced custom resource live in its namespace, or where their type says.
  *
  * **Caveats.** An object of the same name that the custom resource doesn't control is refused, and stalls it with the reason
  * `OwnershipConflict`, unless the object is annotated for adoption, or was made for this very name and lost its owner.
@@ -153,12 +161,13 @@ export function defineKind<
     ...(props.observes && { observes: true }),
     construct: props.construct as KindConstruct<never>,
     children: props.children.map((type) => ({ ...type, ...resourceType(type) })),
-    formerChildren: (props.formerChildren ?? []).map(resourceType),
+    formerChildren: (props.formerChildren ?? []).map((type) => ({ ...type, ...resourceType(type) })),
     related: (props.related ?? []).map((type) => ({ ...type, ...resourceType(type) })),
     ...statusFieldsOf(version),
     ...(props.policySchema && { policySchema: props.policySchema }),
   };
-  checkScopes(kind.type, kind.children);
+  checkScopes(kind.type, 'children', kind.children);
+  checkScopes(kind.type, 'formerChildren', kind.formerChildren);
   const secrets =
     generated && kind.related.some((related) => groupKind(related) === 'Secret') ? [secretType] : [];
   const types = [...kind.children, ...kind.formerChildren, ...kind.related, ...secrets].map(groupKind);
@@ -235,26 +244,28 @@ const CLUSTER_SCOPED: ReadonlySet<string> = new Set([
   'ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io',
 ]);
 
-/**
- * An object without a namespace can't be owned by one that has a namespace: the garbage collector would delete it.
- * @see https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/
- * @throws OperatorError `InvalidDefinition`
- */
-function checkScopes(owner: ResourceType, children: readonly ResourceType[]): void {
-  children.forEach((child, index) => {
+/** @throws OperatorError `InvalidDefinition` where a type says wrongly where its objects live */
+function checkScopes(owner: ResourceType, list: string, types: readonly RenderedType[]): void {
+  types.forEach((child, index) => {
     const name = groupKind(child);
-    const where = `defineKind: children[${index}]`;
-    if (child.namespaced && !CLUSTER_SCOPED.has(name)) return;
-    if (owner.namespaced)
-      throw misdefined(
-        where,
-        `${name} has no namespace, and ${owner.kind} has one: nothing in a namespace can own it, so the cluster would delete it; set "scope: Cluster" in the CRD, or leave it out`,
-      );
-    if (child.namespaced) {
-      const { apiVersion, kind } = child;
+    const where = `defineKind: ${list}[${index}]`;
+    const { apiVersion, kind, namespaces } = child;
+    if (child.namespaced && CLUSTER_SCOPED.has(name)) {
       const type = `{ apiVersion: '${apiVersion}', kind: '${kind}', namespaced: false }`;
       throw misdefined(where, `${name} has no namespace; write ${type}`);
     }
+    if (namespaces === undefined) return;
+    if (!child.namespaced || !owner.namespaced)
+      throw misdefined(
+        where,
+        `leave namespaces out: ${child.namespaced ? `${owner.kind} is cluster-scoped, and may have its children anywhere` : `${name} has no namespace`}`,
+      );
+    const wrong = namespaces === '*' ? undefined : namespaces.find((one) => !NAMESPACE.test(one));
+    if (wrong !== undefined || namespaces.length === 0)
+      throw misdefined(
+        where,
+        `namespaces: give names, as in ['istio-gateways'], or '*' for all${wrong === undefined ? '' : `; ${showValue(wrong)} is none`}`,
+      );
   });
 }
 
@@ -271,8 +282,8 @@ const OF_A_VALUE = ['length', 'alphabet', 'bytes', 'emptyIsMissing'];
 
 /** Lists of types, and the options of their items. */
 const TYPE_LISTS = [
-  ['children', [...OF_A_TYPE, 'recreate', 'optional', 'keep', 'claims']],
-  ['formerChildren', OF_A_TYPE],
+  ['children', [...OF_A_TYPE, 'namespaces', 'recreate', 'optional', 'keep', 'claims']],
+  ['formerChildren', [...OF_A_TYPE, 'namespaces']],
   ['related', [...OF_A_TYPE, 'selector', 'keep', 'nameOf']],
 ] as const;
 

@@ -17,12 +17,15 @@ export function inNamespaces(controller: Controller, selector: string): Controll
     ...{ type: namespaceType, selector, readOnly: true, keep: keepIdentity, mapsTo: () => [] },
     concerns: ({ metadata: { name } }, cr) => cr.metadata.namespace === name,
   };
+  const [first] = controller.watches;
   return {
     ...controller,
     watches: [...controller.watches, watch],
     reconcile: (key, reader, now) => {
       const isSelected = reader.get(namespaceType, splitKey(key).namespace ?? '') !== undefined;
-      return isSelected ? controller.reconcile(key, reader, now) : NOTHING;
+      // What is left of a custom resource that is gone may have outlived its namespace.
+      const isGone = first && reader.get(first.type, key) === undefined;
+      return isSelected || isGone ? controller.reconcile(key, reader, now) : NOTHING;
     },
   };
 }

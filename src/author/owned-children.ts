@@ -10,12 +10,20 @@ import { OperatorError } from '../contract/error.js';
 import { secretType } from '../values/generated.js';
 import type { GeneratedSecrets } from './generated.js';
 import type { HandOver, HandOverFunction } from './hand-over.js';
-import type { KindContext, Rendered, RenderedKind } from '../contract/kind.js';
+import type { KindContext, Rendered, RenderedKind, RenderedType } from '../contract/kind.js';
 import { parseLabelSelector, selects } from './label-selector.js';
 import type { LabelSelector } from './label-selector.js';
-import { childrenFieldManager, statusFieldManager } from '../contract/names.js';
+import { childrenFieldManager, recordedFieldManager, statusFieldManager } from '../contract/names.js';
 import { canonicalJson, contentHash } from '../values/json.js';
-import { controllerOf, describeRef, keyOf, objectId, objectKey, refOf } from '../contract/object.js';
+import {
+  controllerOf,
+  describeRef,
+  keyOf,
+  objectId,
+  objectKey,
+  refOf,
+  splitKey,
+} from '../contract/object.js';
 import type { AnyObject, OwnerReference } from '../contract/object.js';
 import { waitingOf } from './order.js';
 import { describeThrown, reading } from '../values/origin.js';
@@ -23,6 +31,8 @@ import {
   keepIdentity,
   keepStatus,
   observedOf,
+  ownerUidOf,
+  recordOf,
   requireReadable,
   unreadableFor,
   withKeptStatus,
@@ -111,10 +121,12 @@ export class OwnedChildren implements Controller {
   private readonly selected?: LabelSelector;
   private readonly renderer: Renderer;
   private readonly recreated: ReadonlySet<string>;
+  /** Types of which objects may have their owner recorded alone. */
+  private readonly recorded: readonly RenderedType[];
 
   constructor(
     private readonly owning: OwningKind,
-    context: Pick<KindContext, 'render' | 'policyInForce' | 'selector'>,
+    private readonly context: Pick<KindContext, 'render' | 'policyInForce' | 'selector' | 'namespaces'>,
     private readonly functions: OwnFunctions = {},
   ) {
     const { selector } = context;
@@ -127,15 +139,19 @@ export class OwnedChildren implements Controller {
     if (selector !== undefined) this.selected = parseLabelSelector(selector);
     if (owning.references) this.lookups = owning.references.lookups;
     this.recreated = new Set(owning.children.filter(({ recreate }) => recreate).map(groupKind));
+    this.recorded = [...owning.children, ...owning.formerChildren].filter((type) =>
+      isElsewhere(owning.type, type),
+    );
     this.renderer = new Renderer(owning, context);
   }
 
   reconcile(key: string, reader: Reader, now: Date): Plan {
     const cr = reader.get(this.owning.type, key) as LiveResource | undefined;
+    const collected = this.collected(key, cr, reader);
     // What is gone or going is cleaned up by the garbage collector, through the owner references.
     if (!cr || cr.metadata.deletionTimestamp) {
       this.renderer.forget(key);
-      return NOTHING;
+      return { ...NOTHING, steps: collected };
     }
     // The answer to a write may come after the watch has reported that it isn't selected any more.
     if (this.selected && !selects(this.selected, cr.metadata.labels ?? {})) return NOTHING;
@@ -143,7 +159,7 @@ export class OwnedChildren implements Controller {
     const { name, uid = '' } = cr.metadata;
     const owner = { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
     const controlled = this.controlled(cr, reader);
-    const own = this.controlled(cr, reader, this.fieldManager);
+    const own = this.own(cr, reader);
     const pass: Pass = { cr, owner, reader, now, controlled, own };
     const desired = this.desired(pass);
     if (!desired) {
@@ -151,7 +167,7 @@ export class OwnedChildren implements Controller {
       return { steps: [], conclude: () => ({ status: [], events: [], next }) };
     }
     return {
-      steps: this.steps(pass, desired),
+      steps: [...collected, ...this.steps(pass, desired)],
       ...(desired.error && { error: desired.error }),
       conclude: (changes) => this.conclude(pass, desired, changes),
     };
@@ -168,6 +184,41 @@ export class OwnedChildren implements Controller {
     types: readonly ResourceType[] = this.owning.children,
   ): readonly AnyObject[] {
     return types.flatMap((type) => reader.controlledBy(type, uid, fieldManager));
+  }
+
+  /** Returns what the custom resource controls and the operator has applied for it, whether or not it is rendered. */
+  private own(
+    cr: LiveResource,
+    reader: Reader,
+    types: readonly ResourceType[] = this.owning.children,
+  ): readonly AnyObject[] {
+    const own = this.controlled(cr, reader, this.fieldManager, types);
+    if (this.recorded.length === 0) return own;
+    return [
+      ...own,
+      ...this.controlled(cr, reader, recordedFieldManager(this.kind, cr.metadata.uid ?? ''), types),
+    ];
+  }
+
+  /** Returns the steps that delete what was made elsewhere for an earlier custom resource of this key. */
+  private collected(key: string, cr: LiveResource | undefined, reader: Reader): Step[] {
+    const { recorded, kind } = this;
+    const { type } = this.owning;
+    const { namespace, name } = splitKey(key);
+    // Of what this operator doesn't watch it can't know.
+    const isOurs = !this.context.namespaces || this.context.namespaces.includes(namespace ?? '');
+    if (recorded.length === 0 || !isOurs) return [];
+    const owner = { apiVersion: type.apiVersion, kind, name, ...(namespace !== undefined && { namespace }) };
+    return recorded.flatMap((one) =>
+      reader.mappedTo(one, key).flatMap((object): Step[] => {
+        const uid = ownerUidOf(object);
+        if (controllerOf(object) || uid === undefined || uid === cr?.metadata.uid) return [];
+        const isApplied = reader.controlledBy(one, uid, recordedFieldManager(kind, uid)).includes(object);
+        return isApplied && !object.metadata.deletionTimestamp
+          ? [{ do: 'collect', object, owner: { ...owner, uid } }]
+          : [];
+      }),
+    );
   }
 
   /** Returns undefined while it isn't known what the custom resource refers to. */
@@ -214,6 +265,12 @@ export class OwnedChildren implements Controller {
     const { cr, owner } = pass;
     const { control, error, generate, rendered, handedOver } = desired;
     const { fieldManager } = this;
+    const elsewhere = {
+      owner: { ...owner, recordedKey: keyOf(cr) },
+      fieldManager: recordedFieldManager(this.kind, owner.uid),
+    };
+    const isHere = (object: AnyObject): boolean =>
+      !this.owning.type.namespaced || object.metadata.namespace === cr.metadata.namespace;
     const { generated } = this.owning;
     if (control.isPaused) return [];
     if (generated && generate)
@@ -221,7 +278,7 @@ export class OwnedChildren implements Controller {
     return [
       ...handedOver.map((step) => ({ do: 'handOver', ...step }) as const),
       ...rendered.map((object) => ({
-        ...({ do: 'own', object, owner, fieldManager } as const),
+        ...({ do: 'own', object, ...(isHere(object) ? { owner, fieldManager } : elsewhere) } as const),
         ...(this.recreated.has(groupKind(object)) && { recreate: true }),
         ...(rendered.dependencies?.has(object) && {
           waitsFor: [...(rendered.dependencies.get(object) ?? [])],
@@ -235,7 +292,7 @@ export class OwnedChildren implements Controller {
 
   private pruned({ cr, own, reader }: Pass, { rendered }: Desired): Step[] {
     const wanted = new Set(rendered.map(objectId));
-    const former = this.controlled(cr, reader, this.fieldManager, this.owning.formerChildren);
+    const former = this.own(cr, reader, this.owning.formerChildren);
     const steps: Step[] = [];
     for (const object of [...own, ...former])
       if (!object.metadata.deletionTimestamp && !wanted.has(objectId(object)))
@@ -251,8 +308,7 @@ export class OwnedChildren implements Controller {
   ): boolean {
     if (generate) return done.has('created') || done.has('configured');
     const isCreated = done.has('created') || done.has('recreated');
-    if (isCreated && this.handedOver(cr, this.controlled(cr, reader, this.fieldManager)).length > 0)
-      return true;
+    if (isCreated && this.handedOver(cr, this.own(cr, reader)).length > 0) return true;
     if (!this.owning.observes || !WRITTEN.some((action) => done.has(action))) return false;
     const hashOf = (of: readonly AnyObject[]): string => contentHash(observedOf(of));
     return hashOf(observed) !== hashOf(renderedIn(this.controlled(cr, reader), rendered));
@@ -399,7 +455,7 @@ function requireKnownFields(fields: object, known: readonly string[] | undefined
 type Keep = RelatedTypeProps['keep'];
 
 /** A type of children, and how its objects are treated. */
-export interface ChildType extends ResourceType, Pick<Watch, 'optional' | 'claims'> {
+export interface ChildType extends RenderedType, Pick<Watch, 'optional' | 'claims'> {
   /** Whether its objects are deleted and created again where an immutable field has to change. @default false */
   readonly recreate?: boolean;
   /** @default - identity, our annotations and the status */
@@ -411,7 +467,7 @@ export interface OwningKind extends RenderedKind {
   readonly generated?: GeneratedSecrets;
   readonly name: string;
   readonly children: readonly ChildType[];
-  readonly formerChildren: readonly ResourceType[];
+  readonly formerChildren: readonly RenderedType[];
   /** @default - none */
   readonly related?: readonly (ResourceType & RelatedTypeProps)[];
   /** The fields that the schema of the status has. @default - any */
@@ -420,7 +476,13 @@ export interface OwningKind extends RenderedKind {
 
 /** Returns the watches of a kind whose custom resources own their children; the kind itself first. */
 export function watchesFor(kind: OwningKind): Watch[] {
-  const owned = (type: ResourceType): Watch => ({ type, mapsTo: (object) => ownersKey(kind.type, object) });
+  const owned = (type: ResourceType): Watch => ({ type, mapsTo: (object) => ownersKeys(kind.type, object) });
+  /** Returns the watch of a type, and the one of its objects elsewhere. */
+  const everywhere = (type: RenderedType, watch: Watch): Watch[] => {
+    if (!isElsewhere(kind.type, type)) return [watch];
+    const { namespaces = '*' } = type;
+    return [...(namespaces === '*' ? [] : [watch]), { ...watch, namespaces }];
+  };
   const watches: Watch[] = [
     {
       type: kind.type,
@@ -430,19 +492,19 @@ export function watchesFor(kind: OwningKind): Watch[] {
       writes: ['status', 'finalizers'],
       mapsTo: (cr) => [keyOf(cr)],
     },
-    ...kind.children.map((type) => ({
-      ...owned(type),
-      writes: ['create', 'patch', 'delete'] as const,
-      ...(type.optional && { optional: true }),
-      ...(type.claims && { claims: type.claims }),
-      ...(type.keep && { keep: projection(type.keep, keepStatus) }),
-    })),
+    ...kind.children.flatMap((type) =>
+      everywhere(type, {
+        ...owned(type),
+        writes: ['create', 'patch', 'delete'],
+        ...(type.optional && { optional: true }),
+        ...(type.claims && { claims: type.claims }),
+        ...(type.keep && { keep: projection(type.keep, keepStatus) }),
+      }),
+    ),
     // Of what isn't installed any more, nothing is left to be pruned.
-    ...kind.formerChildren.map((type) => ({
-      ...owned(type),
-      optional: true,
-      writes: ['delete'] as const,
-    })),
+    ...kind.formerChildren.flatMap((type) =>
+      everywhere(type, { ...owned(type), optional: true, writes: ['delete'] }),
+    ),
     ...(kind.related ?? []).map((type) => ({
       type,
       selector: type.selector,
@@ -458,10 +520,17 @@ export function watchesFor(kind: OwningKind): Watch[] {
   return [...watches.filter((other) => other !== secrets), watch];
 }
 
+/** Reports whether objects of a type may be where an owner reference to a custom resource would have them deleted. */
+function isElsewhere(owner: ResourceType, { namespaced, namespaces }: RenderedType): boolean {
+  return owner.namespaced && (!namespaced || namespaces !== undefined);
+}
+
 /** Returns the key of the custom resource that controls the object, whatever version its owner reference was written in. */
-function ownersKey(type: ResourceType, object: AnyObject): string[] {
+function ownersKeys(type: ResourceType, object: AnyObject): string[] {
   const owner = controllerOf(object);
-  return owner && groupKind(owner) === groupKind(type) ? keysIn(type, object, owner.name) : [];
+  if (owner) return groupKind(owner) === groupKind(type) ? keysIn(type, object, owner.name) : [];
+  const of = recordOf(object)?.of;
+  return of?.groupKind === groupKind(type) ? [of.key] : [];
 }
 
 function keysIn({ namespaced }: ResourceType, { metadata }: AnyObject, name: string | undefined): string[] {

@@ -87,10 +87,11 @@ export interface Watch {
    */
   readonly readOnly?: boolean;
   /**
-   * Namespaces of the objects, whichever the operator watches: for objects that are shared by many.
+   * Namespaces of the objects, or `*` for all, whichever the operator watches: for objects that are shared by many, or belong to
+   * custom resources elsewhere.
    * @default - the namespaces that the operator watches
    */
-  readonly namespaces?: readonly string[];
+  readonly namespaces?: readonly string[] | '*';
   /** Name of the only object, so that a right on it alone is enough. @default - every name */
   readonly name?: string;
   /** Rights on these objects beside reading them. @default - nothing */
@@ -141,8 +142,8 @@ export interface Reader {
   /** Returns one object as kept, or nothing if there is none. @throws if no watch of the controller covers the type */
   get(type: TypeRef, key: string): AnyObject | undefined;
   /**
-   * Returns the objects of a type that the owner with this UID controls, by their owner reference. That proves nothing: who may
-   * create an object may give it any reference.
+   * Returns the objects of a type that the owner with this UID controls, by their owner reference, or by their record where they have
+   * none. That proves nothing: who may create an object may give it any.
    * @param fieldManager only what it has applied too, such as what may be deleted. @default - whatever wrote it
    * @throws if no watch covers the type
    */

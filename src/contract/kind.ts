@@ -115,12 +115,18 @@ export interface Rendered extends Array<AnyObject> {
  */
 export type Render = (kind: RenderedKind, cr: CustomResource, inputs?: RenderInputs) => Rendered;
 
+/** A type of children. */
+export interface RenderedType extends ResourceType {
+  /** Namespaces beside that of the custom resource that its objects may be in; `*` for all. @default - none */
+  readonly namespaces?: readonly string[] | '*';
+}
+
 /** A kind as far as the renderer needs to know it. */
 export interface RenderedKind {
   readonly type: ResourceType;
   readonly construct: KindConstruct<never>;
   /** Anything else that the construct makes is refused. */
-  readonly children: readonly ResourceType[];
+  readonly children: readonly RenderedType[];
   /** Schema of the kind's section of a policy. @default - the kind knows no policy, and a section for it is refused */
   readonly policySchema?: StructuralSchema;
   /** References of its custom resources. @default - nothing */
@@ -190,7 +196,7 @@ export interface Kind {
 /** A kind whose custom resources own what is made of them; made by `defineKind`. */
 export interface OwnedKind extends Kind, RenderedKind {
   /** Types that earlier releases rendered; found and pruned, never applied. */
-  readonly formerChildren: readonly ResourceType[];
+  readonly formerChildren: readonly RenderedType[];
   /** Types that are read for the status, and never written. */
   readonly related: readonly ResourceType[];
 }

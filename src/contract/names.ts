@@ -68,6 +68,14 @@ export function childrenFieldManager(kind: string): string {
   return `${kind.toLowerCase()}-controller`;
 }
 
+/**
+ * The field manager that applies the children of one custom resource whose owner is only recorded: two owners conflict there, since
+ * each records itself.
+ */
+export function recordedFieldManager(kind: string, uid: string): string {
+  return `${childrenFieldManager(kind)}:${uid}`;
+}
+
 /** The field manager that holds `spec.replicas` until an autoscaler writes it, e.g. `widget-replicas`. */
 export function replicasFieldManager(kind: string): string {
   return `${kind.toLowerCase()}-replicas`;

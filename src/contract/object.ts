@@ -13,6 +13,17 @@ export interface OwnerReference {
   readonly blockOwnerDeletion?: boolean;
 }
 
+/** Owner of an object that is applied. */
+export interface Owner extends OwnerReference {
+  /**
+   * Key of the owner (`objectKey`), where the object has no owner reference, and its record alone says whose it is: in another namespace, or
+   * cluster-scoped, where the garbage collector would delete what has a reference, or made while the owner is being deleted. Once
+   * the owner is gone, a step collects it.
+   * @default - the object has an owner reference
+   */
+  readonly recordedKey?: string;
+}
+
 /** The part of `metadata` that this project reads. Whatever else is there is kept, but not typed. */
 export interface ObjectMeta {
   readonly name: string;

@@ -1,6 +1,6 @@
 import type { ChangeSet } from './change.js';
 import type { OperatorError } from './error.js';
-import type { AnyObject, CustomResource, ObjectRef, OwnerReference } from './object.js';
+import type { AnyObject, CustomResource, ObjectRef, Owner, OwnerReference } from './object.js';
 
 /**
  * Work for one key, derived from what is known: steps, and a conclusion from what came of them.
@@ -46,14 +46,15 @@ export interface Conclusion {
 export const NOTHING: Plan = { steps: [], conclude: () => ({ status: [], events: [] }) };
 
 /** Step of a plan. What each does is written at its handler, in `src/engine/steps/`. */
-export type Step = OwnStep | HandOverStep | GenerateStep | PruneStep | Barrier | ForeignStep;
+export type Step = OwnStep | HandOverStep | GenerateStep | PruneStep | CollectStep | Barrier | ForeignStep;
 
 /** Object that belongs to one owner: created, corrected by force, and refused with `OwnershipConflict` where others own it. */
 export interface OwnStep {
   readonly do: 'own';
   /** Desired state, whole, without owner reference and hash, which the engine adds. */
   readonly object: AnyObject;
-  readonly owner: OwnerReference;
+  readonly owner: Owner;
+  /** Manager that applies it; where the owner is only recorded, one that no other owner applies with. */
   readonly fieldManager: string;
   /** @default - the operator's, which corrects by default */
   readonly drift?: DriftMode;
@@ -114,6 +115,16 @@ export interface PruneStep {
   readonly do: 'prune';
   /** Object as known; its UID and resource version become preconditions, so nothing unseen is deleted. */
   readonly object: AnyObject;
+}
+
+/**
+ * Object of ours whose owner is only recorded, and doesn't seem to be there: deleted once the API server has confirmed that, and else
+ * left as it is.
+ */
+export interface CollectStep {
+  readonly do: 'collect';
+  readonly object: AnyObject;
+  readonly owner: ObjectRef & { readonly uid: string };
 }
 
 /** Holds back all steps behind it while one before it has failed or waits. */

@@ -44,7 +44,8 @@ const ON_OBJECT: readonly Write[] = ['create', 'patch', 'delete'];
 
 function rulesOf({ type, writes = [], name, namespaces }: Omit<Watch, 'keep' | 'mapsTo'>): PolicyRule[] {
   const apiGroups = [groupOf(type.apiVersion)];
-  const unnamed = { apiGroups, resources: [type.plural], ...(namespaces && { namespaces }) };
+  const within = namespaces === '*' ? [CLUSTER] : namespaces;
+  const unnamed = { apiGroups, resources: [type.plural], ...(within && { namespaces: within }) };
   const of = (subresource: string, verbs: readonly string[]): PolicyRule => ({
     ...{ ...unnamed, resources: [type.plural + subresource], verbs },
     ...(name !== undefined && { resourceNames: [name] }),

@@ -2,12 +2,11 @@ import { ApiObject, App, Chart, DependencyGraph } from 'cdk8s';
 import type { IResolver, Lazy, ResolutionContext } from 'cdk8s';
 import type { IConstruct } from 'constructs';
 import { messageOf, OperatorError } from '../contract/error.js';
-import type { Render, RenderedKind, RenderInputs } from '../contract/kind.js';
+import type { Render, RenderedKind, RenderedType, RenderInputs } from '../contract/kind.js';
 import { childLabels, NAMESPACE } from '../contract/names.js';
 import { controllerOf, describeRef, objectId, refOf } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
-import type { ResourceType } from '../contract/resource.js';
 import { isMap, sorted } from '../values/json.js';
 import { originOf, thrownReading } from '../values/origin.js';
 
@@ -263,10 +262,15 @@ function checkChildren(kind: RenderedKind, cr: CustomResource, objects: readonly
         'InvalidName',
         `${what}, whose name is "." or "..", or has "/" or "%", or whose namespace is none; let the CRD refuse it where it comes from the spec`,
       );
-    if (type.namespaced && kind.type.namespaced && child.metadata.namespace !== cr.metadata.namespace)
+    if (
+      type.namespaced &&
+      kind.type.namespaced &&
+      namespace !== cr.metadata.namespace &&
+      !isIn(type, namespace)
+    )
       throw refusal(
         'ForeignNamespace',
-        `${what}, which is in another namespace; children live in the namespace of their custom resource, leave it out`,
+        `${what}, which is in another namespace; leave that out, or declare it: { apiVersion: '${type.apiVersion}', kind: '${type.kind}', namespaces: ['${namespace ?? ''}'] } in the kind's children`,
       );
     // Preconditions: the creation with a UID, and each change with an old version, would be a conflict for ever.
     const set = child.metadata.uid ? 'uid' : child.metadata.resourceVersion && 'resourceVersion';
@@ -286,7 +290,11 @@ function checkChildren(kind: RenderedKind, cr: CustomResource, objects: readonly
   });
 }
 
-function declaredType(kind: RenderedKind, owner: string, object: AnyObject): ResourceType {
+function isIn({ namespaces = [] }: RenderedType, namespace = ''): boolean {
+  return namespaces === '*' ? namespace !== '' : namespaces.includes(namespace);
+}
+
+function declaredType(kind: RenderedKind, owner: string, object: AnyObject): RenderedType {
   const { apiVersion, kind: childKind, metadata } = object as Partial<AnyObject>;
   if (![apiVersion, childKind, metadata?.name].every((text) => typeof text === 'string' && text !== ''))
     throw refusal(

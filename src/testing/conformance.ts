@@ -230,9 +230,9 @@ function unusable(
   const { made, removes } = effectsOf(kind, contextOf(surroundings?.(ANY_SITE) ?? {}));
   if (removes[0] && !surroundings)
     return `${type.kind} deletes objects of the kind ${removes[0].kind}; give some of them by the option surroundings`;
-  const common = made.find(({ namespaces }) => namespaces?.some((name) => name !== ANY_SITE.elsewhere));
+  const common = made.find(({ namespaces }) => namespaces && String(namespaces) !== ANY_SITE.elsewhere);
   return (
     common &&
-    `${type.kind} shares a ${common.type.kind} in the namespace ${common.namespaces?.join() ?? ''}, which all trials would have in common; lead it to site.elsewhere, by flags or policy of the option surroundings`
+    `${type.kind} shares a ${common.type.kind} in the namespace ${String(common.namespaces)}, which all trials would have in common; lead it to site.elsewhere, by flags or policy of the option surroundings`
   );
 }

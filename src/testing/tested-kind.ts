@@ -88,7 +88,7 @@ export function testedKind(
 export interface Made {
   readonly type: ResourceType;
   /** Namespaces of shared objects; undefined where they belong to the custom resource, in its namespace. */
-  readonly namespaces: readonly string[] | undefined;
+  readonly namespaces: readonly string[] | '*' | undefined;
   /** Name of a shared object. */
   readonly name: string | undefined;
   /** Whether a deleted one is created again. */

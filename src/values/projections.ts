@@ -6,7 +6,7 @@ import {
 } from '../contract/names.js';
 import type { OperatorError } from '../contract/error.js';
 import { deepFreeze, isMap, isTooDeep } from './json.js';
-import { objectId } from '../contract/object.js';
+import { controllerOf, objectId } from '../contract/object.js';
 import type {
   AnyObject,
   KubernetesObject,
@@ -138,6 +138,15 @@ export interface AppliedRecord {
   readonly hash: string;
   /** UID of the custom resource that it was applied for. @default - unknown: applied by a release that didn't record it */
   readonly owner?: string;
+  /** That custom resource, where no owner reference names it. @default - an owner reference does */
+  readonly of?: RecordedOwner;
+}
+
+/** Owner of an object that has no owner reference, as where it is in another namespace. */
+export interface RecordedOwner {
+  /** `groupKind` of its type. */
+  readonly groupKind: string;
+  readonly key: string;
 }
 
 /** Returns the record in an annotation; undefined where nothing is recorded. Words that later releases add are ignored. */
@@ -145,13 +154,25 @@ export function recordOf(
   { metadata }: KubernetesObject,
   annotation = APPLIED_HASH_ANNOTATION,
 ): AppliedRecord | undefined {
-  const [hash, owner] = metadata.annotations?.[annotation]?.split(' ') ?? [];
-  return hash === undefined ? undefined : { hash, ...(owner && { owner }) };
+  const [hash, owner, groupKind, key] = metadata.annotations?.[annotation]?.split(' ') ?? [];
+  if (hash === undefined) return undefined;
+  return { hash, ...(owner && { owner }), ...(groupKind && key && { of: { groupKind, key } }) };
+}
+
+/**
+ * Returns the UID of the custom resource that an object belongs to: that of its controller, or where nothing controls it the one in
+ * its record. Neither proves anything: who may write an object may write both.
+ */
+export function ownerUidOf(object: KubernetesObject): string | undefined {
+  const controller = controllerOf(object);
+  if (controller) return controller.uid;
+  const record = recordOf(object);
+  return record?.of && record.owner;
 }
 
 /** Returns the value of the annotation that holds a record. */
-export function recordText({ hash, owner }: AppliedRecord): string {
-  return owner === undefined ? hash : `${hash} ${owner}`;
+export function recordText({ hash, owner, of }: AppliedRecord): string {
+  return [hash, ...(owner === undefined ? [] : [owner]), ...(of ? [of.groupKind, of.key] : [])].join(' ');
 }
 
 /** Returns the entries of `metadata.managedFields`. */

@@ -130,12 +130,24 @@ describe('defineKind', () => {
     ['Deployment.apps is listed twice', { formerChildren: [DEPLOYMENT] }],
     ['Deployment.apps is listed twice', { related: [{ ...PODS, ...DEPLOYMENT }] }],
     [
-      'children[0]: Zone.x.io has no namespace, and Widget has one',
-      { children: [{ apiVersion: 'x.io/v1', kind: 'Zone', namespaced: false }] },
+      'defineKind: children[1]: ClusterRole.rbac.authorization.k8s.io has no namespace; write {',
+      { children: [DEPLOYMENT, { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole' }] },
     ],
     [
-      'defineKind: children[1]: ClusterRole.rbac.authorization.k8s.io has no namespace, and Widget has one',
-      { children: [DEPLOYMENT, { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole' }] },
+      'children[0]: leave namespaces out: Zone.x.io has no namespace',
+      { children: [{ apiVersion: 'x.io/v1', kind: 'Zone', namespaced: false, namespaces: '*' }] },
+    ],
+    [
+      'children[0]: leave namespaces out: Widget is cluster-scoped, and may have its children anywhere',
+      { crd: crd({ scope: 'Cluster' }), children: [{ ...DEPLOYMENT, namespaces: ['web'] }] },
+    ],
+    [
+      `children[0]: namespaces: give names, as in ['istio-gateways'], or '*' for all; "Web" is none`,
+      { children: [{ ...DEPLOYMENT, namespaces: ['Web'] }] },
+    ],
+    [
+      `formerChildren[0]: namespaces: give names, as in ['istio-gateways'], or '*' for all`,
+      { formerChildren: [{ ...DEPLOYMENT, namespaces: [] }] },
     ],
     [
       "children[0]: Namespace has no namespace; write { apiVersion: 'v1', kind: 'Namespace', namespaced: false }",

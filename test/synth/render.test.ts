@@ -305,7 +305,7 @@ const REFUSALS: [what: string, build: Build, expected: string][] = [
   [
     'another namespace',
     (scope) => configMap(scope, 'a', { metadata: { name: 'a', namespace: 'other' } }),
-    'ForeignNamespace: Widget shop/web renders ConfigMap other/a, which is in another namespace; children live in the namespace of their custom resource, leave it out',
+    "ForeignNamespace: Widget shop/web renders ConfigMap other/a, which is in another namespace; leave that out, or declare it: { apiVersion: 'v1', kind: 'ConfigMap', namespaces: ['other'] } in the kind's children",
   ],
   [
     'a name that is too long',

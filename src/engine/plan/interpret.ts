@@ -11,8 +11,10 @@ import type {
   Plan,
   StatusWrite,
 } from '../../contract/plan.js';
+import { ownerUidOf } from '../../values/projections.js';
 import { presentReadiness, waitOf } from '../../values/readiness.js';
 import { classify } from '../../client/api-error.js';
+import { collect } from '../steps/collect.js';
 import { generate } from '../steps/generate.js';
 import { handOver } from '../steps/hand-over.js';
 import { own } from '../steps/own.js';
@@ -30,6 +32,7 @@ const BUILT_IN: Readonly<Record<Exclude<HandledStep, ForeignStep>['do'], StepHan
   handOver,
   generate,
   prune,
+  collect,
 };
 
 /**
@@ -226,7 +229,7 @@ function dependencyOf({ object, owner, waitsFor = [] }: OwnStep, reader: StoreRe
   if (waitsFor.length === 0) return undefined;
   return waitOf(object, waitsFor, (wanted) => {
     const live = reader.get(wanted, keyOf(wanted));
-    return live && controllerOf(live)?.uid === owner.uid ? presentReadiness(wanted, live) : undefined;
+    return live && ownerUidOf(live) === owner.uid ? presentReadiness(wanted, live) : undefined;
   });
 }
 

@@ -1,9 +1,11 @@
 import type { Change } from '../../contract/change.js';
 import { ADOPT_BY_ANNOTATION, APPLIED_HASH_ANNOTATION, SHARED_HASH_PREFIX } from '../../contract/names.js';
 import { recordOf, recordText } from '../../values/projections.js';
+import type { AppliedRecord } from '../../values/projections.js';
 import { contentHash } from '../../values/json.js';
 import { controllerOf, describeRef, keyOf, objectId, refOf } from '../../contract/object.js';
-import type { AnyObject, OwnerReference } from '../../contract/object.js';
+import type { AnyObject, Owner } from '../../contract/object.js';
+import { groupKind } from '../../contract/resource.js';
 import { OperatorError } from '../../contract/error.js';
 import type { StatusWrite } from '../../contract/plan.js';
 import { ApiError, classify } from '../../client/api-error.js';
@@ -23,7 +25,7 @@ export interface Task {
   readonly object: AnyObject;
   readonly fieldManager: string;
   /** @default - the object is shared */
-  readonly owner?: OwnerReference;
+  readonly owner?: Owner;
   readonly hand: Hand;
   readonly store: Store;
   readonly key: string;
@@ -54,9 +56,10 @@ export function taskOf(
   const bookkeeping = {
     annotations: {
       ...metadata.annotations,
-      [hashName]: recordText({ hash, ...(owner && { owner: owner.uid }) }),
+      [hashName]: recordText({ hash, ...(owner && recordedOwner(owner)) }),
     },
-    ...(owner && { ownerReferences: [...(metadata.ownerReferences ?? []), owner] }),
+    ...(owner?.recordedKey === undefined &&
+      owner && { ownerReferences: [...(metadata.ownerReferences ?? []), owner] }),
   };
   return {
     ...{ object, fieldManager, hand, hash, hashName },
@@ -77,13 +80,18 @@ export function withoutContent({ apiVersion, kind, metadata: { namespace, name }
   return { apiVersion, kind, metadata: { name, ...(namespace && { namespace }) } };
 }
 
-/** The value of `adopt-by` that hands an object over. */
-export function offerTo({ kind, name }: Pick<OwnerReference, 'kind' | 'name'>): string {
-  return `${kind}/${name}`;
+function recordedOwner(owner: Owner): Pick<AppliedRecord, 'owner' | 'of'> {
+  const { uid, recordedKey: key } = owner;
+  return { owner: uid, ...(key !== undefined && { of: { groupKind: groupKind(owner), key } }) };
+}
+
+/** The value of `adopt-by` that hands an object over; to an owner elsewhere with its namespace. */
+export function offerTo({ kind, name, recordedKey }: Pick<Owner, 'kind' | 'name' | 'recordedKey'>): string {
+  return `${kind}/${recordedKey ?? name}`;
 }
 
 /** Reports whether an object has no controller, and is handed over to this owner. */
-export function isHandedOver(object: AnyObject, owner: OwnerReference | undefined): boolean {
+export function isHandedOver(object: AnyObject, owner: Owner | undefined): boolean {
   return (
     owner !== undefined &&
     !controllerOf(object) &&
@@ -213,7 +221,7 @@ export function isRepeated(task: Task, known: Entry): boolean {
 
 /** Returns the key of fights over an object: one that was created again is the same one, for as long as its owner is. */
 export function fightId(
-  of: Pick<Task, 'objectId'> & { readonly owner?: OwnerReference | undefined },
+  of: Pick<Task, 'objectId'> & { readonly owner?: Pick<Owner, 'uid'> | undefined },
 ): string {
   return `${of.objectId} ${of.owner?.uid ?? ''}`;
 }

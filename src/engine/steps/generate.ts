@@ -22,7 +22,7 @@ import {
 } from './apply.js';
 import type { StepOutcome, Task } from './apply.js';
 import { refresh } from './delete.js';
-import { checkOwner, checkOwnership, collect, isOrphan } from './owner.js';
+import { checkOwner, checkOwnership, isOrphan, removeLeftover } from './owner.js';
 import type { OwnedTask } from './owner.js';
 import { isMap } from '../../values/json.js';
 
@@ -52,7 +52,7 @@ async function makeValues(task: GenerateTask): Promise<StepOutcome> {
   const { fights } = memory;
   const type = reader.resourceType(intent);
   let known = store.get(key);
-  known = known && (await collect(task, known));
+  known = known && (await removeLeftover(task, known));
   checkRefusal(task, known);
   fights.checkPause(fightId(task), task.hash);
   const write = async (send: () => Promise<AnyObject>, outcome: 'created' | 'changed') => {

@@ -1,8 +1,9 @@
 import type { Drift, FieldConflict } from '../../contract/change.js';
 import { OperatorError } from '../../contract/error.js';
-import { controllerOf, describeRef, objectId } from '../../contract/object.js';
+import { describeRef, objectId } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import { setLatest } from '../../values/latest.js';
+import { ownerUidOf } from '../../values/projections.js';
 import { mostPause } from '../../client/api-error.js';
 import type { Clock } from '../../client/clock.js';
 import { CONTESTED, REFUSAL_MILLISECONDS, RELEASE_MILLISECONDS } from '../../client/retry.js';
@@ -69,7 +70,7 @@ export class Memory {
     for (const known of [this.reductions, this.left])
       for (const key of known.keys()) if (key.endsWith(` ${id}`)) known.delete(key);
     if (this.takenOver.get(id)?.uid === object.metadata.uid) this.takenOver.delete(id);
-    const uid = controllerOf(object)?.uid;
+    const uid = ownerUidOf(object);
     if (uid === undefined) return;
     const at = this.clock.monotonic();
     for (const [other, before] of this.vanished) {

@@ -55,13 +55,19 @@ import { isSameApply } from './memory.js';
 import {
   checkOwner,
   checkOwnership,
-  collect,
   finishGivingBack,
   giveBackIfOthersCreated,
   isOrphan,
+  removeLeftover,
 } from './owner.js';
 import type { OwnedTask } from './owner.js';
-import { appliedEntry, isAppliedBy, managedFieldsOf, wasAppliedBy } from '../../values/projections.js';
+import {
+  appliedEntry,
+  isAppliedBy,
+  managedFieldsOf,
+  ownerUidOf,
+  wasAppliedBy,
+} from '../../values/projections.js';
 
 /** Task of a step. */
 interface OwnTask extends OwnedTask {
@@ -106,7 +112,7 @@ async function ensure(task: OwnTask): Promise<StepOutcome> {
     if (isCurrent(task, known)) return tidy(task, known);
     const mode = step.drift ?? hand.drift;
     // An orphan is no drift: until it is taken back, it isn't a child.
-    if (mode !== 'correct' && isDrift(task, known, false) && controllerOf(known.object))
+    if (mode !== 'correct' && isDrift(task, known, false) && ownerUidOf(known.object) !== undefined)
       return leave(task, known, mode);
   }
   checkRefusal(task, known);
@@ -118,7 +124,7 @@ async function ensure(task: OwnTask): Promise<StepOutcome> {
 /** Returns the object where its owner may write it. @throws OperatorError why it may not */
 async function admit(task: OwnTask, before: Entry): Promise<Entry | undefined> {
   const { fieldManager, owner } = task;
-  const known = await collect(task, before);
+  const known = await removeLeftover(task, before);
   if (!known) return undefined;
   const isApplied = known.owned.has(ownerKey(fieldManager));
   if (!isOrphan(known.object, owner, isApplied)) checkOwnership(known.object, owner);

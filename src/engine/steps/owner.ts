@@ -1,8 +1,9 @@
 import { OperatorError } from '../../contract/error.js';
-import { ADOPT_BY_ANNOTATION } from '../../contract/names.js';
+import { ADOPT_BY_ANNOTATION, APPLIED_HASH_ANNOTATION } from '../../contract/names.js';
 import { appliedEntry, managedFieldsOf, recordOf } from '../../values/projections.js';
-import { controllerOf, describeRef, groupOf, objectId, objectKey } from '../../contract/object.js';
-import type { AnyObject, ManagedFieldsEntry, OwnerReference } from '../../contract/object.js';
+import { controllerOf, describeRef, groupOf, objectId, objectKey, splitKey } from '../../contract/object.js';
+import type { AnyObject, ManagedFieldsEntry, Owner, OwnerReference } from '../../contract/object.js';
+import { groupKind } from '../../contract/resource.js';
 import type { ResourceType } from '../../contract/resource.js';
 import type { Api } from '../../client/api.js';
 import type { Hand } from '../plan/hand.js';
@@ -10,7 +11,7 @@ import type { Entry } from '../watch/cache.js';
 import { isHandedOver, offerTo, withoutContent, withUid } from './apply.js';
 import type { Task } from './apply.js';
 import { deleteObject, refresh } from './delete.js';
-import { without } from './managed-fields.js';
+import { ownerKey, without } from './managed-fields.js';
 import type { Vanished } from './memory.js';
 
 /*
@@ -28,7 +29,7 @@ import type { Vanished } from './memory.js';
 
 /** An object that is to be applied for its owner. */
 export interface OwnedTask extends Task {
-  readonly owner: OwnerReference;
+  readonly owner: Owner;
 }
 
 /**
@@ -53,9 +54,9 @@ export async function checkOwner(task: OwnedTask): Promise<void> {
  * its watch was down. Returns what is still there.
  * @throws OperatorError `OwnerGone`; the store then knows, so that there is nothing left to reconcile
  */
-export async function collect(task: OwnedTask, known: Entry): Promise<Entry | undefined> {
+export async function removeLeftover(task: OwnedTask, known: Entry): Promise<Entry | undefined> {
   const { owner } = task;
-  if (!isLeftover(known.object, owner)) return known;
+  if (!isLeftover(task, known)) return known;
   const live = await readOwner(task);
   if (!live) throw ownerGone(owner);
   if (live.metadata.uid === owner.uid && !known.object.metadata.deletionTimestamp) {
@@ -75,9 +76,10 @@ export async function giveBackIfOthersCreated(task: OwnedTask, answer: AnyObject
   const { object, owner, fieldManager, hand } = task;
   if (!isMadeByOthers(answer, fieldManager)) return;
   const ownerReferences = answer.metadata.ownerReferences?.filter(({ uid }) => uid !== owner.uid) ?? [];
+  const { [APPLIED_HASH_ANNOTATION]: _, ...annotations } = answer.metadata.annotations ?? {};
   try {
     // One that was handed over may be kept.
-    checkOwnership({ ...answer, metadata: { ...answer.metadata, ownerReferences } }, owner);
+    checkOwnership({ ...answer, metadata: { ...answer.metadata, annotations, ownerReferences } }, owner);
   } catch (conflict) {
     const { uid } = answer.metadata;
     hand.memory.takenOver.set(task.objectId, { object, fieldManager, uid });
@@ -114,10 +116,11 @@ async function giveBack(
 }
 
 /** Reads the owner into its store. @throws OperatorError `Conflict` where the plan was made from another generation */
-async function readOwner({ hand, object, owner }: OwnedTask): Promise<AnyObject | undefined> {
+async function readOwner(task: OwnedTask): Promise<AnyObject | undefined> {
+  const { hand, owner } = task;
   const { reader } = hand;
   const { apiVersion, kind, name } = owner;
-  const namespace = namespaceOf(reader.resourceType(owner), object);
+  const namespace = namespaceOfOwner(task);
   const metadata = { name, ...(namespace && { namespace }) };
   const known = reader.get(owner, objectKey(namespace, name))?.metadata.generation;
   const live = await refresh({ apiVersion, kind, metadata }, hand);
@@ -136,12 +139,13 @@ const LIST_FACTOR = 10;
  * Reports whether a list of the owners, asked for since the child has gone, shows this one as it is known. One list
  * serves all of many children that have gone at once.
  */
-async function isListed({ hand, object, owner }: OwnedTask, { at }: Vanished): Promise<boolean> {
+async function isListed(task: OwnedTask, { at }: Vanished): Promise<boolean> {
+  const { hand, owner } = task;
   const { api, reader, memory, clock } = hand;
   const { size } = memory.vanished;
   if (size < MANY || reader.store(owner).size > LIST_FACTOR * size) return false;
   const type = reader.resourceType(owner);
-  const namespace = namespaceOf(type, object);
+  const namespace = namespaceOfOwner(task);
   const id = `${type.apiVersion} ${type.kind} ${namespace ?? ''}`;
   let list = memory.ownerLists.get(id);
   if (!list || list.at < at) {
@@ -171,8 +175,9 @@ async function generationsOf(
   return found;
 }
 
-function namespaceOf({ namespaced }: ResourceType, child: AnyObject): string | undefined {
-  return namespaced ? child.metadata.namespace : undefined;
+function namespaceOfOwner({ hand, object, owner }: OwnedTask): string | undefined {
+  if (owner.recordedKey !== undefined) return splitKey(owner.recordedKey).namespace;
+  return hand.reader.resourceType(owner).namespaced ? object.metadata.namespace : undefined;
 }
 
 function ownerGone({ kind, name }: OwnerReference): OperatorError {
@@ -213,13 +218,21 @@ function setsMoreThanMetadata({ fieldsV1 = {} }: ManagedFieldsEntry): boolean {
  * @throws OperatorError `OwnershipConflict` when the object belongs to another controller, or to none and wasn't handed
  * over; `WaitingForGarbageCollection` when its owner was a namesake that is gone
  */
-export function checkOwnership(object: AnyObject, owner: OwnerReference): void {
+export function checkOwnership(object: AnyObject, owner: Owner): void {
   const controller = controllerOf(object);
   if (controller?.uid === owner.uid || isHandedOver(object, owner)) return;
   const what = describeRef(object);
   const rename = `create the ${owner.kind} under another name`;
+  const recorded = recordOf(object)?.of;
+  // Without its name, which those may read who can't see its namespace.
+  if (!controller && recorded)
+    throw new OperatorError({
+      reason: 'OwnershipConflict',
+      message: `${what} exists already and belongs to another custom resource, of the kind ${recorded.groupKind}; ${rename}`,
+    });
   if (!controller) {
-    const inside = object.metadata.namespace === undefined ? '' : ` -n ${object.metadata.namespace}`;
+    const { namespace } = owner.recordedKey === undefined ? object.metadata : splitKey(owner.recordedKey);
+    const inside = namespace === undefined ? '' : ` -n ${namespace}`;
     const command = `reconstruct adopt ${owner.kind.toLowerCase()} ${owner.name}${inside}`;
     throw new OperatorError({
       reason: 'OwnershipConflict',
@@ -247,16 +260,26 @@ export function checkOwnership(object: AnyObject, owner: OwnerReference): void {
  * kept when its owner was deleted has to be handed over: a user who may create the custom resource need not have a right to it.
  * @param isApplied whether our field manager has applied it; a copy of such an object lacks that
  */
-export function isOrphan(object: AnyObject, owner: OwnerReference, isApplied = true): boolean {
-  return !controllerOf(object) && isApplied && recordOf(object)?.owner === owner.uid;
+export function isOrphan(object: AnyObject, owner: Owner, isApplied = true): boolean {
+  if (controllerOf(object) || !isApplied) return false;
+  // No other owner applies with the manager of one that is only recorded.
+  return owner.recordedKey !== undefined || recordOf(object)?.owner === owner.uid;
 }
 
 /**
  * Reports whether an object was left behind by a namesake of the owner, and by nothing else: one that was deleted, since
  * there can be only one of a name.
  */
-function isLeftover(object: AnyObject, owner: OwnerReference): boolean {
+function isLeftover(task: OwnedTask, { object, owned }: Entry): boolean {
+  const { owner, fieldManager } = task;
   const controller = controllerOf(object);
+  const { owner: uid, of } = recordOf(object) ?? {};
+  if (!controller && uid !== undefined && of) {
+    const isSameName =
+      of.groupKind === groupKind(owner) && of.key === objectKey(namespaceOfOwner(task), owner.name);
+    const former = fieldManager.replace(owner.uid, uid);
+    return isSameName && uid !== owner.uid && owned.has(ownerKey(former));
+  }
   return (
     controller !== undefined &&
     controller.uid !== owner.uid &&

@@ -1,8 +1,9 @@
 import type { ChangeSet } from '../../contract/change.js';
-import { controllerOf, describeRef, objectId, refOf } from '../../contract/object.js';
+import { describeRef, objectId, refOf } from '../../contract/object.js';
 import type { PruneStep } from '../../contract/plan.js';
 import { classify } from '../../client/api-error.js';
 import type { StepHandler } from '../plan/hand.js';
+import { ownerUidOf } from '../../values/projections.js';
 import { fightId } from './apply.js';
 import { deleteObject } from './delete.js';
 import { finishGivingBack } from './owner.js';
@@ -23,7 +24,8 @@ export const prune: StepHandler<PruneStep> = {
     } catch (error) {
       return { ref, action: 'failed', error: classify(error, `Give back ${describeRef(ref)}`) };
     }
-    hand.memory.fights.wasDeleted(fightId({ objectId: id, owner: controllerOf(object) }));
+    const uid = ownerUidOf(object);
+    hand.memory.fights.wasDeleted(fightId({ objectId: id, ...(uid !== undefined && { owner: { uid } }) }));
     return deleteObject(object, hand);
   },
 

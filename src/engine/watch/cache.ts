@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf, OperatorError } from '../../contract/error.js';
-import { controllerOf, describeRef, keyOf, splitKey } from '../../contract/object.js';
+import { describeRef, keyOf, splitKey } from '../../contract/object.js';
 import { deepFreeze, isTooDeep, tooDeep } from '../../values/json.js';
 import type { AnyObject, ManagedFieldsEntry } from '../../contract/object.js';
 import { thrownReading } from '../../values/origin.js';
-import { keepIdentity, keepUnreadable, managedFieldsOf } from '../../values/projections.js';
+import { keepIdentity, keepUnreadable, managedFieldsOf, ownerUidOf } from '../../values/projections.js';
 import { silentLogger } from '../../telemetry/logger.js';
 import type { Logger } from '../../telemetry/logger.js';
 import {
@@ -92,7 +92,7 @@ export class Store {
   private readonly entries = new Map<string, Entry>();
   private readonly listeners: Listener[] = [];
   private readonly indexes: ObjectIndex[] = [];
-  private readonly controllers = this.indexedBy((object) => controllerOf(object)?.uid ?? []);
+  private readonly owners = this.indexedBy((object) => ownerUidOf(object) ?? []);
   /** Watches that fill the store, by namespace, or the only one. */
   private readonly watches = new Map<string, Following>();
   /** Keys that our own requests have found gone, and whose end no watch has delivered yet. */
@@ -120,9 +120,9 @@ export class Store {
     return Array.from(this.entries.values(), ({ object }) => object);
   }
 
-  /** Returns the objects that the owner with this UID controls; with a field manager, only those that it has applied. */
+  /** Returns the objects that name the owner with this UID; with a field manager, only those that it has applied. */
   controlledBy(ownerUid: string, fieldManager?: string): readonly AnyObject[] {
-    const objects = this.controllers.objectsOf(ownerUid);
+    const objects = this.owners.objectsOf(ownerUid);
     if (fieldManager === undefined) return objects;
     const owner = ownerKey(fieldManager);
     return objects.filter((object) => this.entries.get(keyOf(object))?.owned.has(owner));

@@ -24,7 +24,7 @@ export function scopesOf(watch: Watch, namespaces: readonly string[]): Scope[] {
   const { type, selector, name } = watch;
   const scope = { type, ...(selector !== undefined && { selector }), ...(name !== undefined && { name }) };
   const only = watch.namespaces ?? namespaces;
-  if (!type.namespaced || (only.length === 0 && !watch.namespaces)) return [scope];
+  if (!type.namespaced || only === '*' || (only.length === 0 && !watch.namespaces)) return [scope];
   return only.map((namespace) => ({ ...scope, namespace }));
 }
 
@@ -52,7 +52,7 @@ export class Stores {
         groupKind(other.type) === groupKind(watch.type) &&
         other.selector === watch.selector &&
         other.name === watch.name &&
-        other.namespaces?.join() === watch.namespaces?.join() &&
+        String(other.namespaces) === String(watch.namespaces) &&
         other.keep === watch.keep &&
         (other.readOnly ?? false) === readOnly,
     );
@@ -60,7 +60,8 @@ export class Stores {
       known.optional &&= optional;
       return known.store;
     }
-    const perNamespace = this.props.perNamespace || watch.namespaces !== undefined;
+    const { namespaces } = watch;
+    const perNamespace = namespaces === undefined ? this.props.perNamespace : namespaces !== '*';
     const store = new Store({ ...watch, ...this.props, keep, perNamespace, dropsUnreadable: readOnly });
     this.watched.push({ watch, store, optional });
     return store;
@@ -230,7 +231,7 @@ export const KIND_NOT_INSTALLED = 'KindNotInstalled';
 /** @throws OperatorError where two watches of one type can't be told apart */
 function refuseTwins(watches: readonly Watch[]): void {
   const places = watches.map(({ type, namespaces, name }) =>
-    JSON.stringify([groupKind(type), namespaces?.toSorted(), name]),
+    JSON.stringify([groupKind(type), namespaces === '*' ? namespaces : namespaces?.toSorted(), name]),
   );
   const twin = watches.find((_, index) => places.indexOf(places[index] ?? '') !== index);
   if (!twin) return;
@@ -252,12 +253,12 @@ function indexOf({ watch, store }: Watched): ObjectIndex {
 }
 
 function precision({ name, namespaces }: Watch): number {
-  return (name === undefined ? 0 : 2) + (namespaces === undefined ? 0 : 1);
+  return (name === undefined ? 0 : 2) + (namespaces === undefined || namespaces === '*' ? 0 : 1);
 }
 
 function covers({ name, namespaces }: Watch, namespace: string, itsName: string): boolean {
   if (name !== undefined && name !== itsName) return false;
-  return namespaces === undefined || namespaces.includes(namespace);
+  return namespaces === undefined || namespaces === '*' || namespaces.includes(namespace);
 }
 
 /**
