@@ -32,6 +32,12 @@ export interface ChildTypeProps extends ResourceTypeProps {
    */
   readonly namespaces?: readonly string[] | '*';
   /**
+   * What becomes of its objects when their custom resource is deleted: with `keep` they stay as they are, without an owner, and
+   * `reconstruct adopt` hands them over to another one. What is no longer rendered is deleted all the same.
+   * @default delete
+   */
+  readonly onDelete?: 'delete' | 'keep';
+  /**
    * Whether an object is deleted and created again where an immutable field has to change, such as the template of a Job. Only for
    * objects that hold nothing of value.
    * @default false - the custom resource is stalled with the reason `ImmutableField`
@@ -282,7 +288,7 @@ const OF_A_VALUE = ['length', 'alphabet', 'bytes', 'emptyIsMissing'];
 
 /** Lists of types, and the options of their items. */
 const TYPE_LISTS = [
-  ['children', [...OF_A_TYPE, 'namespaces', 'recreate', 'optional', 'keep', 'claims']],
+  ['children', [...OF_A_TYPE, 'namespaces', 'onDelete', 'recreate', 'optional', 'keep', 'claims']],
   ['formerChildren', [...OF_A_TYPE, 'namespaces']],
   ['related', [...OF_A_TYPE, 'selector', 'keep', 'nameOf']],
 ] as const;

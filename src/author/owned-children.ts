@@ -4,12 +4,13 @@ import { controlOf } from '../values/control.js';
 import type { Control } from '../values/control.js';
 import type { Controller, Lookup, Reader, Watch } from '../contract/controller.js';
 import { NOTHING } from '../contract/plan.js';
-import type { Conclusion, GeneratedValues, Plan, Step } from '../contract/plan.js';
+import type { Conclusion, GeneratedValues, OwnStep, Plan, Step } from '../contract/plan.js';
 import { Renderer } from '../render/renderer.js';
 import { OperatorError } from '../contract/error.js';
 import { secretType } from '../values/generated.js';
 import type { GeneratedSecrets } from './generated.js';
 import type { HandOver, HandOverFunction } from './hand-over.js';
+import { isElsewhere } from '../contract/kind.js';
 import type { KindContext, Rendered, RenderedKind, RenderedType } from '../contract/kind.js';
 import { parseLabelSelector, selects } from './label-selector.js';
 import type { LabelSelector } from './label-selector.js';
@@ -123,6 +124,7 @@ export class OwnedChildren implements Controller {
   private readonly recreated: ReadonlySet<string>;
   /** Types of which objects may have their owner recorded alone. */
   private readonly recorded: readonly RenderedType[];
+  private readonly kept: ReadonlySet<string>;
 
   constructor(
     private readonly owning: OwningKind,
@@ -139,9 +141,10 @@ export class OwnedChildren implements Controller {
     if (selector !== undefined) this.selected = parseLabelSelector(selector);
     if (owning.references) this.lookups = owning.references.lookups;
     this.recreated = new Set(owning.children.filter(({ recreate }) => recreate).map(groupKind));
-    this.recorded = [...owning.children, ...owning.formerChildren].filter((type) =>
-      isElsewhere(owning.type, type),
+    this.recorded = [...owning.children, ...owning.formerChildren].filter(
+      (type) => isElsewhere(owning.type, type) || type.onDelete === 'keep',
     );
+    this.kept = new Set(this.recorded.filter(({ onDelete }) => onDelete === 'keep').map(groupKind));
     this.renderer = new Renderer(owning, context);
   }
 
@@ -213,6 +216,7 @@ export class OwnedChildren implements Controller {
       reader.mappedTo(one, key).flatMap((object): Step[] => {
         const uid = ownerUidOf(object);
         if (controllerOf(object) || uid === undefined || uid === cr?.metadata.uid) return [];
+        if (recordOf(object)?.of?.isKept) return [];
         const isApplied = reader.controlledBy(one, uid, recordedFieldManager(kind, uid)).includes(object);
         return isApplied && !object.metadata.deletionTimestamp
           ? [{ do: 'collect', object, owner: { ...owner, uid } }]
@@ -265,12 +269,15 @@ export class OwnedChildren implements Controller {
     const { cr, owner } = pass;
     const { control, error, generate, rendered, handedOver } = desired;
     const { fieldManager } = this;
-    const elsewhere = {
-      owner: { ...owner, recordedKey: keyOf(cr) },
-      fieldManager: recordedFieldManager(this.kind, owner.uid),
+    const boundTo = (object: AnyObject): Pick<OwnStep, 'owner' | 'fieldManager'> => {
+      const isKept = this.kept.has(groupKind(object));
+      const isHere = !this.owning.type.namespaced || object.metadata.namespace === cr.metadata.namespace;
+      if (isHere && !isKept) return { owner, fieldManager };
+      return {
+        owner: { ...owner, recordedKey: keyOf(cr), ...(isKept && { isKept }) },
+        fieldManager: recordedFieldManager(this.kind, owner.uid),
+      };
     };
-    const isHere = (object: AnyObject): boolean =>
-      !this.owning.type.namespaced || object.metadata.namespace === cr.metadata.namespace;
     const { generated } = this.owning;
     if (control.isPaused) return [];
     if (generated && generate)
@@ -278,7 +285,7 @@ export class OwnedChildren implements Controller {
     return [
       ...handedOver.map((step) => ({ do: 'handOver', ...step }) as const),
       ...rendered.map((object) => ({
-        ...({ do: 'own', object, ...(isHere(object) ? { owner, fieldManager } : elsewhere) } as const),
+        ...({ do: 'own', object, ...boundTo(object) } as const),
         ...(this.recreated.has(groupKind(object)) && { recreate: true }),
         ...(rendered.dependencies?.has(object) && {
           waitsFor: [...(rendered.dependencies.get(object) ?? [])],
@@ -518,11 +525,6 @@ export function watchesFor(kind: OwningKind): Watch[] {
   const { selector } = kind.generated;
   const watch = kind.generated.watch(secrets ?? { ...owned(secretType), selector });
   return [...watches.filter((other) => other !== secrets), watch];
-}
-
-/** Reports whether objects of a type may be where an owner reference to a custom resource would have them deleted. */
-function isElsewhere(owner: ResourceType, { namespaced, namespaces }: RenderedType): boolean {
-  return owner.namespaced && (!namespaced || namespaces !== undefined);
 }
 
 /** Returns the key of the custom resource that controls the object, whatever version its owner reference was written in. */

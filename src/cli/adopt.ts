@@ -4,7 +4,7 @@ import { unpaused } from '../author/status.js';
 import { secretType } from '../values/generated.js';
 import type { Kind } from '../contract/kind.js';
 import { ADOPT_BY_ANNOTATION } from '../contract/names.js';
-import { controllerOf, describeRef, objectId, objectKey } from '../contract/object.js';
+import { controllerOf, describeRef, keyOf, objectId, objectKey } from '../contract/object.js';
 import type { AnyObject, ObjectRef } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
@@ -105,25 +105,28 @@ async function adoptionsOf(
 ): Promise<readonly Adoption[]> {
   const each = 'each' in kind.rendering ? kind.rendering.each : undefined;
   const types = [...(each?.children ?? []), ...(each?.generated ? [secretType] : [])];
-  const offer = offerTo({ kind: kind.type.kind, name: after.metadata.name });
+  const owner = { kind: kind.type.kind, name: after.metadata.name };
+  // A cluster-scoped one has its children anywhere, by owner references.
+  const named = { ...owner, ...(after.metadata.namespace !== undefined && { recordedKey: keyOf(after) }) };
   // A pause delays the adoption, and is none of its terms.
   const given = [{ ...(before && { before }), after: unpaused(after) ?? after }];
   const waiting = new Map<string, Omit<Adoption, 'preview'>>();
   for (;;) {
-    const uids = new Set([...waiting.values()].map(({ uid }) => uid));
-    const transport = offering(props.transport, offer, uids);
+    const offers = new Map([...waiting.values()].map(({ uid, offer }) => [uid, offer]));
+    const transport = offering(props.transport, offers);
     const { objects } = await previewKind(kind, given, { ...props, transport }, {});
     const known = refused.length;
     for (const { ref, error } of objects) {
       const type = types.find((one) => groupKind(one) === groupKind(ref));
       if (error?.reason !== 'OwnershipConflict' || !type || waiting.has(objectId(ref))) continue;
       const live = await new Api(props.transport).get(type, objectKey(ref.namespace, ref.name));
+      const offer = offerTo(named, ref);
       const why = controllerOf(live) ? forPerson(error.message) : refusal(live, ref, offer);
       if (why === undefined) waiting.set(objectId(ref), { type, uid: live.metadata.uid, offer });
       else refused.push(why);
     }
     if (refused.length > known) return [];
-    if (waiting.size > uids.size) continue;
+    if (waiting.size > offers.size) continue;
     refused.push(...objects.flatMap(({ error }) => (error ? [forPerson(error.message)] : [])));
     return objects.flatMap((preview) => {
       const adoption = waiting.get(objectId(preview.ref));
@@ -152,10 +155,11 @@ function refusal(
 }
 
 /** Returns a transport to an API server on which objects are annotated as handed over. */
-function offering(wire: Transport, offer: string, uids: ReadonlySet<string | undefined>): Transport {
+function offering(wire: Transport, offers: ReadonlyMap<string | undefined, string>): Transport {
   const marked = (object: AnyObject): AnyObject => {
     const { metadata } = object as Partial<AnyObject>;
-    if (metadata?.uid === undefined || !uids.has(metadata.uid)) return object;
+    const offer = offers.get(metadata?.uid);
+    if (!metadata || offer === undefined) return object;
     const annotations = { ...metadata.annotations, [ADOPT_BY_ANNOTATION]: offer };
     return { ...object, metadata: { ...metadata, annotations } };
   };

@@ -119,6 +119,13 @@ export type Render = (kind: RenderedKind, cr: CustomResource, inputs?: RenderInp
 export interface RenderedType extends ResourceType {
   /** Namespaces beside that of the custom resource that its objects may be in; `*` for all. @default - none */
   readonly namespaces?: readonly string[] | '*';
+  /** Whether its objects stay when their custom resource is deleted. @default delete */
+  readonly onDelete?: 'delete' | 'keep';
+}
+
+/** Reports whether objects of a type may be where an owner reference to a custom resource would have them deleted. */
+export function isElsewhere(owner: ResourceType, { namespaced, namespaces }: RenderedType): boolean {
+  return owner.namespaced && (!namespaced || namespaces !== undefined);
 }
 
 /** A kind as far as the renderer needs to know it. */

@@ -76,6 +76,11 @@ export function recordedFieldManager(kind: string, uid: string): string {
   return `${childrenFieldManager(kind)}:${uid}`;
 }
 
+/** Reports whether two field managers apply children of one kind. */
+export function areSiblings(a: string, b: string): boolean {
+  return a.split(':')[0] === b.split(':')[0];
+}
+
 /** The field manager that holds `spec.replicas` until an autoscaler writes it, e.g. `widget-replicas`. */
 export function replicasFieldManager(kind: string): string {
   return `${kind.toLowerCase()}-replicas`;

@@ -22,6 +22,8 @@ export interface Owner extends OwnerReference {
    * @default - the object has an owner reference
    */
   readonly recordedKey?: string;
+  /** Whether the object stays once the owner is gone, and isn't collected; only where the owner is recorded. @default false */
+  readonly isKept?: boolean;
 }
 
 /** The part of `metadata` that this project reads. Whatever else is there is kept, but not typed. */

@@ -1,8 +1,9 @@
 import { servedType, storedVersion } from '../contract/crd.js';
 import type { CustomResourceDefinition } from '../contract/crd.js';
 import { OperatorError } from '../contract/error.js';
-import type { Kind } from '../contract/kind.js';
-import { childrenFieldManager, LEASE_NAME } from '../contract/names.js';
+import { isElsewhere } from '../contract/kind.js';
+import type { Kind, OwnedKind, RenderedKind } from '../contract/kind.js';
+import { childrenFieldManager, LEASE_NAME, recordedFieldManager, selectorLabels } from '../contract/names.js';
 import { controllerOf, describeRef, keyOf, objectId, objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { definitionType, groupKind, resourceType } from '../contract/resource.js';
@@ -25,7 +26,7 @@ import {
 } from './installed.js';
 import type { Installed } from './installed.js';
 import { INSTALL_NAME } from './names.js';
-import { wasAppliedBy } from '../values/projections.js';
+import { recordOf, wasAppliedBy } from '../values/projections.js';
 
 export interface UninstallProps {
   readonly namespace: string;
@@ -151,6 +152,8 @@ async function remove(
       }
       return left[0] && !dryRun ? `${describeRef(left[0].object)} is gone, with what it owns` : '';
     });
+    // No garbage collector deletes them.
+    for (const one of await recordedOf(definitions, kinds, cluster)) await removed(one, 'Background');
     for (const [kind, all] of counts)
       if (dryRun && all > MAX_LINES) report(`${kind}: ${all - MAX_LINES} more would be deleted`);
     for (const one of definitions) await removed(one, 'Background');
@@ -262,6 +265,32 @@ async function resourcesOf(definitions: readonly Installed[], cluster: ClusterAp
     }),
   );
   return resources.flat();
+}
+
+/** Finds what custom resources of these definitions have made elsewhere, where no owner reference names them. */
+async function recordedOf(
+  definitions: readonly Installed[],
+  kinds: readonly Kind[],
+  cluster: ClusterApi,
+): Promise<Installed[]> {
+  const purged = kinds.filter(({ crd }) => definitions.some(({ object }) => object.metadata.name === crd.metadata.name));
+  const found = purged.flatMap(({ type: owner, rendering }) => {
+    if (!('each' in rendering)) return [];
+    const { children, formerChildren = [] } = rendering.each as Partial<OwnedKind> & RenderedKind;
+    const types = [...children, ...formerChildren].filter((type) => isElsewhere(owner, type));
+    const [selector] = Object.keys(selectorLabels(owner, ''));
+    return types.map(async (type) => {
+      const objects = await cluster.list(type, { metadataOnly: true, ...(selector && { selector }) });
+      return objects.flatMap((object) => (isRecordedFor(owner, object) ? [{ type, object }] : []));
+    });
+  });
+  return (await Promise.all(found)).flat();
+}
+
+function isRecordedFor(type: ResourceType, object: AnyObject): boolean {
+  const { owner, of } = recordOf(object) ?? {};
+  if (controllerOf(object) || owner === undefined || of?.groupKind !== groupKind(type) || of.isKept) return false;
+  return wasAppliedBy(recordedFieldManager(type.kind, owner), object);
 }
 
 /**

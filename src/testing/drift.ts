@@ -263,7 +263,7 @@ export async function adoption(run: ConformanceRun): Promise<Outcome> {
       );
       if (taken) throw new Error(`it takes ${describeRef(taken)}, which isn't handed over to it`);
       trial.steps.push('hand them over to it');
-      const offer = offerTo({ kind: kind.type.kind, name: trial.name });
+      const offer = offerTo({ kind: kind.type.kind, name: trial.name }, {});
       await mark({ annotations: { [ADOPT_BY_ANNOTATION]: offer } });
       await rolledOut(trial);
       await mark({ annotations: { [ADOPT_BY_ANNOTATION]: null } });

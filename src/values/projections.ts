@@ -147,16 +147,20 @@ export interface RecordedOwner {
   /** `groupKind` of its type. */
   readonly groupKind: string;
   readonly key: string;
+  /** Whether the object stays once the owner is gone. @default false */
+  readonly isKept?: boolean;
 }
+
+const KEPT = 'kept';
 
 /** Returns the record in an annotation; undefined where nothing is recorded. Words that later releases add are ignored. */
 export function recordOf(
   { metadata }: KubernetesObject,
   annotation = APPLIED_HASH_ANNOTATION,
 ): AppliedRecord | undefined {
-  const [hash, owner, groupKind, key] = metadata.annotations?.[annotation]?.split(' ') ?? [];
+  const [hash, owner, groupKind, key, kept] = metadata.annotations?.[annotation]?.split(' ') ?? [];
   if (hash === undefined) return undefined;
-  return { hash, ...(owner && { owner }), ...(groupKind && key && { of: { groupKind, key } }) };
+  return { hash, ...(owner && { owner }), ...(groupKind && key && { of: { groupKind, key, isKept: kept === KEPT } }) };
 }
 
 /**
@@ -172,7 +176,8 @@ export function ownerUidOf(object: KubernetesObject): string | undefined {
 
 /** Returns the value of the annotation that holds a record. */
 export function recordText({ hash, owner, of }: AppliedRecord): string {
-  return [hash, ...(owner === undefined ? [] : [owner]), ...(of ? [of.groupKind, of.key] : [])].join(' ');
+  const ofOwner = of ? [of.groupKind, of.key, ...(of.isKept ? [KEPT] : [])] : [];
+  return [hash, ...(owner === undefined ? [] : [owner]), ...ofOwner].join(' ');
 }
 
 /** Returns the entries of `metadata.managedFields`. */

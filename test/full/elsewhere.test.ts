@@ -132,6 +132,12 @@ test('of two that want one name the second is refused without the namespace of t
   );
   expect(message).not.toContain(tenants.namespace);
   await says(there('contested'), 'first');
+  // Both learn of it.
+  await eventually(async () => {
+    const notes = (await tenants.events('first')).map(({ reason, note }) => `${reason}: ${note}`);
+    const note = `Another Tenant asks for ConfigMap ${SHARED}/contested, which belongs to this one`;
+    expect(notes).toContain(`OwnershipConflict: ${note}`);
+  });
   await tenants.delete('first');
   await others.ready('second');
   await says(there('contested'), 'second');

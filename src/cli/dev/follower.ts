@@ -1,7 +1,8 @@
 import { messageOf } from '../../contract/error.js';
-import { controllerOf, describeRef, objectId } from '../../contract/object.js';
+import { describeRef, objectId } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import { groupKind } from '../../contract/resource.js';
+import { ownerUidOf } from '../../values/projections.js';
 import type { Api } from '../../client/api.js';
 import type { Clock } from '../../client/clock.js';
 import { showValue } from '../../values/path.js';
@@ -55,7 +56,7 @@ export async function followKinds({ kinds, onDocument, onTrouble, ...props }: Fo
     // They may still exist.
     const unseen = known.filter((object) => unlisted.has(groupKind(object)));
     const ours = [...unseen, ...objects].filter(
-      (object) => crs.has(object.metadata.uid ?? '') || crs.has(controllerOf(object)?.uid ?? ''),
+      (object) => crs.has(object.metadata.uid ?? '') || crs.has(ownerUidOf(object) ?? ''),
     );
     onDocument(document, changesBetween(known, ours));
     known = ours;
@@ -82,7 +83,7 @@ export function changesBetween(before: readonly AnyObject[], after: readonly Any
 
 function changedFields(before: AnyObject, after: AnyObject): string[] {
   if (before.metadata.resourceVersion === after.metadata.resourceVersion) return [];
-  const isChild = controllerOf(after) !== undefined || controllerOf(before) !== undefined;
+  const isChild = ownerUidOf(after) !== undefined || ownerUidOf(before) !== undefined;
   const pair = isChild
     ? redactedPair({ before: authored(before), after: authored(after) })
     : { before: { spec: before.spec }, after: { spec: after.spec } };

@@ -5,11 +5,11 @@ import { messageOf } from '../../contract/error.js';
 import { ROTATED, secretType } from '../../values/generated.js';
 import type { OwnedKind } from '../../contract/kind.js';
 import { selectorLabels } from '../../contract/names.js';
-import { byName, compare, controllerOf, refOf } from '../../contract/object.js';
+import { byName, compare, controllerOf, objectId, refOf } from '../../contract/object.js';
 import type { AnyObject, ObjectRef } from '../../contract/object.js';
 import type { Wire } from '../../author/kubernetes-types.js';
 import type { ChildType } from '../../author/owned-children.js';
-import { withKeptStatus } from '../../values/projections.js';
+import { ownerUidOf, withKeptStatus } from '../../values/projections.js';
 import { childReadiness } from '../../values/readiness.js';
 import { statusOf } from '../../values/readiness.js';
 import { groupKind, resourceType } from '../../contract/resource.js';
@@ -375,18 +375,22 @@ async function resourceStatus(
 ): Promise<ResourceStatus> {
   const { uid, namespace } = cr.metadata;
   const failures: ListFailure[] = [];
-  const listed = async (type: ResourceType, selector?: string, own = namespace) => {
-    const where = name === undefined && namespace !== undefined ? scope.namespace : own;
+  const here = name === undefined && namespace !== undefined ? scope.namespace : namespace;
+  const everywhere = async (type: ResourceType, selector?: string, where?: string) => {
     const objects = await list({ type, namespace: where, selector }).catch(noting(type, failures));
     return objects ?? [];
   };
+  const listed = async (type: ResourceType, selector?: string, where = here) => everywhere(type, selector, where);
   const [[label, value] = ['', '']] = Object.entries(selectorLabels(kind.type, name ?? ''));
   const own = name === undefined ? label : `${label}=${value}`;
   const types = childTypes(kind);
   const faults = new Set<string>();
   const lists = types.map(async (type) => {
-    const found = await listed(type, own);
-    const controlled = found.filter((object) => controllerOf(object)?.uid === uid);
+    const { namespaces = [] } = type;
+    const lists = namespaces === '*' ? [everywhere(type, own)] : [here, ...namespaces].map((place) => listed(type, own, place));
+    const found = await Promise.all(lists);
+    const all = new Map(found.flat().map((object) => [objectId(object), object]));
+    const controlled = [...all.values()].filter((object) => ownerUidOf(object) === uid);
     return controlled.map((object) => asJudged(object, type, faults));
   });
   const objects = (await Promise.all(lists)).flat();
@@ -396,7 +400,9 @@ async function resourceStatus(
   const places = new Set([cr, ...objects].map(({ metadata }) => metadata.namespace ?? 'default'));
   // The label of the custom resource and the selector of a Job find the same ones.
   const pods = [...new Map(podLists.flat().map((pod) => [pod.metadata.uid, pod])).values()];
-  const eventLists = await Promise.all([...places].map((place) => listed(eventType, undefined, place)));
+  const eventLists = await Promise.all(
+    [...places].map((place) => listed(eventType, undefined, place === namespace ? here : place)),
+  );
   const events: readonly Event[] = eventLists.flat();
   const announcing = events.filter(({ reason = '' }) => ANNOUNCED.has(reason));
   const announced = new Set(announcing.map(({ regarding }) => regarding?.uid));

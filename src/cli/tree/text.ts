@@ -131,7 +131,7 @@ const PHASES = {
 function childNode(child: ChildStatus, { namespace }: ResourceStatus, isWide: boolean): Node {
   const { pods, phase, kind, created } = child;
   const text = childText(child);
-  const name = namespace === undefined ? describeRef(child) : `${kind} ${child.name}`;
+  const name = namespace === child.namespace ? `${kind} ${child.name}` : describeRef(child);
   const state = phase === 'ready' && text === 'is applied' ? 'Ready' : `${PHASES[phase].name}, ${text}`;
   return {
     ...{ name, created, state, details: [], nodes: summedUp(pods.map((pod) => podNode(pod, isWide))) },

@@ -195,6 +195,7 @@ class Contents {
         for (const scope of this.scopes(demand, watch))
           await (this.isOwned(demand) ? this.loadOwned(scope, watch) : this.loadAll(scope, watch));
       });
+    if (this.isOwned(demand)) this.loaded.add(idOfOwned(demand.type, this.namespaceIn(demand)));
   }
 
   /** Returns what a query finds; nothing before it is loaded. */
@@ -214,8 +215,10 @@ class Contents {
     this.found.set(idOfQuery(lookup, query), byName(objects));
   }
 
-  private isOwned(demand: Demand): boolean {
-    return 'owner' in demand && this.props.ownedSelector !== undefined;
+  /** Reports whether a demand is for objects of owners alone, which the selector selects. */
+  private isOwned(demand: WatchedDemand): boolean {
+    if (this.props.ownedSelector === undefined || 'key' in demand) return false;
+    return 'owner' in demand || this.watchesFor(demand).every(({ writes }) => writes?.includes('delete'));
   }
 
   /** Returns none where no watch covers it, which the reader refuses. */
@@ -226,7 +229,7 @@ class Contents {
   /** Returns what is to be listed: where the namespace is known, that alone; nothing, where it isn't watched. */
   private scopes(demand: Demand, watch: Watch): Scope[] {
     const all = scopesOf(watch, this.props.namespaces ?? []);
-    const namespace = this.namespaceIn(demand);
+    const namespace = 'owner' in demand && watch.namespaces ? undefined : this.namespaceIn(demand);
     if (namespace === undefined || !watch.type.namespaced) return all;
     const within = all.find((scope) => scope.namespace === undefined || scope.namespace === namespace);
     return within ? [{ ...within, namespace }] : [];

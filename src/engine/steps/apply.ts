@@ -3,8 +3,8 @@ import { ADOPT_BY_ANNOTATION, APPLIED_HASH_ANNOTATION, SHARED_HASH_PREFIX } from
 import { recordOf, recordText } from '../../values/projections.js';
 import type { AppliedRecord } from '../../values/projections.js';
 import { contentHash } from '../../values/json.js';
-import { controllerOf, describeRef, keyOf, objectId, refOf } from '../../contract/object.js';
-import type { AnyObject, Owner } from '../../contract/object.js';
+import { controllerOf, describeRef, keyOf, objectId, refOf, splitKey } from '../../contract/object.js';
+import type { AnyObject, ObjectRef, Owner } from '../../contract/object.js';
 import { groupKind } from '../../contract/resource.js';
 import { OperatorError } from '../../contract/error.js';
 import type { StatusWrite } from '../../contract/plan.js';
@@ -81,13 +81,17 @@ export function withoutContent({ apiVersion, kind, metadata: { namespace, name }
 }
 
 function recordedOwner(owner: Owner): Pick<AppliedRecord, 'owner' | 'of'> {
-  const { uid, recordedKey: key } = owner;
-  return { owner: uid, ...(key !== undefined && { of: { groupKind: groupKind(owner), key } }) };
+  const { uid, recordedKey: key, isKept = false } = owner;
+  return { owner: uid, ...(key !== undefined && { of: { groupKind: groupKind(owner), key, isKept } }) };
 }
 
-/** The value of `adopt-by` that hands an object over; to an owner elsewhere with its namespace. */
-export function offerTo({ kind, name, recordedKey }: Pick<Owner, 'kind' | 'name' | 'recordedKey'>): string {
-  return `${kind}/${recordedKey ?? name}`;
+/** The value of `adopt-by` that hands an object over; to an owner in another namespace with that. */
+export function offerTo(
+  { kind, name, recordedKey = name }: Pick<Owner, 'kind' | 'name' | 'recordedKey'>,
+  { namespace }: Pick<ObjectRef, 'namespace'>,
+): string {
+  const isElsewhere = splitKey(recordedKey).namespace !== namespace;
+  return `${kind}/${isElsewhere ? recordedKey : name}`;
 }
 
 /** Reports whether an object has no controller, and is handed over to this owner. */
@@ -95,7 +99,7 @@ export function isHandedOver(object: AnyObject, owner: Owner | undefined): boole
   return (
     owner !== undefined &&
     !controllerOf(object) &&
-    object.metadata.annotations?.[ADOPT_BY_ANNOTATION] === offerTo(owner)
+    object.metadata.annotations?.[ADOPT_BY_ANNOTATION] === offerTo(owner, object.metadata)
   );
 }
 

@@ -49,15 +49,15 @@ import {
   withContentTaken,
   withItemsTaken,
   withOfferTaken,
+  withSiblingsTaken,
 } from './records.js';
 import type { IsLeftOver } from './managed-fields.js';
 import { isSameApply } from './memory.js';
 import {
+  checkOwned,
   checkOwner,
-  checkOwnership,
   finishGivingBack,
   giveBackIfOthersCreated,
-  isOrphan,
   removeLeftover,
 } from './owner.js';
 import type { OwnedTask } from './owner.js';
@@ -106,6 +106,7 @@ async function ensure(task: OwnTask): Promise<StepOutcome> {
     await refresh(step.object, hand);
     known = store.get(key);
   }
+  if (known && isBoundOtherwise(task, known)) known = await rebind(task, known);
   if (known && controllerOf(known.object)?.uid !== step.owner.uid) known = await admit(task, known);
   if (known) {
     checkNotTerminating(known.object);
@@ -121,13 +122,27 @@ async function ensure(task: OwnTask): Promise<StepOutcome> {
   return send(task, known);
 }
 
+/** Reports whether an object is its owner's in the other way: recorded where there is to be an owner reference now, or the reverse. */
+function isBoundOtherwise({ owner, fieldManager }: OwnTask, { object, owned }: Entry): boolean {
+  const isRecorded = owner.recordedKey !== undefined;
+  if (isRecorded !== (controllerOf(object) !== undefined) || ownerUidOf(object) !== owner.uid) return false;
+  const suffix = `:${owner.uid}`;
+  return owned.has(ownerKey(isRecorded ? fieldManager.replace(suffix, '') : fieldManager + suffix));
+}
+
+/** Records what the owner's other manager has applied as this one's, so that the next apply removes what it doesn't name. */
+async function rebind(task: OwnTask, known: Entry): Promise<Entry | undefined> {
+  const { object, fieldManager, hand, store, key } = task;
+  const live = await refresh(object, hand);
+  if (!live || live.metadata.uid !== known.object.metadata.uid) throw changedMeanwhile(object);
+  await writeManagedFields(task, live, withSiblingsTaken(live, fieldManager));
+  return store.get(key);
+}
+
 /** Returns the object where its owner may write it. @throws OperatorError why it may not */
 async function admit(task: OwnTask, before: Entry): Promise<Entry | undefined> {
-  const { fieldManager, owner } = task;
   const known = await removeLeftover(task, before);
-  if (!known) return undefined;
-  const isApplied = known.owned.has(ownerKey(fieldManager));
-  if (!isOrphan(known.object, owner, isApplied)) checkOwnership(known.object, owner);
+  if (known) checkOwned(task, known.object, known.owned.has(ownerKey(task.fieldManager)));
   return known;
 }
 
@@ -237,6 +252,8 @@ async function adopt(task: OwnTask, known: Entry): Promise<Applied> {
     const options = { fieldManager, force: false };
     live = (await api.apply(reader.resourceType(object), nothing, options)).object;
   }
+  const siblings = withSiblingsTaken(live, fieldManager);
+  if (siblings !== managedFieldsOf(live)) live = await writeManagedFields(task, live, siblings);
   let current = managedFieldsOf(live);
   const items = itemsBeside(live, object);
   const records = [
@@ -281,13 +298,13 @@ async function recreate(task: OwnTask, known: Entry): Promise<StepOutcome> {
 
 /** Returns what a failure means. One that is for good is remembered. */
 async function judge(task: OwnTask, known: Entry | undefined, error: unknown): Promise<OperatorError> {
-  const { object, owner, fieldManager, hand } = task;
+  const { object, fieldManager, hand } = task;
   const failure = classifyApply(task, error);
   const isTaken = error instanceof ApiError && !known && error.showsAnother;
   if (error instanceof ApiError && (error.conflict || error.wrongUid || isTaken)) {
     try {
       const live = await refresh(object, hand);
-      if (live && !isOrphan(live, owner, wasAppliedBy(fieldManager, live))) checkOwnership(live, owner);
+      if (live) checkOwned(task, live, wasAppliedBy(fieldManager, live));
     } catch (conflict) {
       return classifyApply(task, conflict);
     }

@@ -224,8 +224,8 @@ export function checkOwnership(object: AnyObject, owner: Owner): void {
   const what = describeRef(object);
   const rename = `create the ${owner.kind} under another name`;
   const recorded = recordOf(object)?.of;
-  // Without its name, which those may read who can't see its namespace.
-  if (!controller && recorded)
+  // Without its name, which those may read who can't see its namespace. What is kept may have no owner any more.
+  if (!controller && recorded && !recorded.isKept)
     throw new OperatorError({
       reason: 'OwnershipConflict',
       message: `${what} exists already and belongs to another custom resource, of the kind ${recorded.groupKind}; ${rename}`,
@@ -236,7 +236,7 @@ export function checkOwnership(object: AnyObject, owner: Owner): void {
     const command = `reconstruct adopt ${owner.kind.toLowerCase()} ${owner.name}${inside}`;
     throw new OperatorError({
       reason: 'OwnershipConflict',
-      message: `${what} exists already and has no owner; ${rename} or, where it may have the object, give "${command}" or annotate the object with ${ADOPT_BY_ANNOTATION}=${offerTo(owner)}`,
+      message: `${what} exists already and has no owner; ${rename} or, where it may have the object, give "${command}" or annotate the object with ${ADOPT_BY_ANNOTATION}=${offerTo(owner, object.metadata)}`,
     });
   }
   if (isNamesake(controller, owner)) {
@@ -253,6 +253,28 @@ export function checkOwnership(object: AnyObject, owner: Owner): void {
     reason: 'OwnershipConflict',
     message: `${what} exists already and is controlled by ${controller.kind} ${controller.name}${group}; ${rename}`,
   });
+}
+
+/**
+ * Checks that the owner of a task may write an object that exists; where it belongs to another custom resource by its record, that
+ * learns of it by an event, without the name of this one.
+ * @param isApplied whether our field manager has applied it
+ * @throws OperatorError as `checkOwnership`
+ */
+export function checkOwned({ hand, owner }: OwnedTask, object: AnyObject, isApplied: boolean): void {
+  if (isOrphan(object, owner, isApplied)) return;
+  try {
+    checkOwnership(object, owner);
+  } catch (conflict) {
+    const { owner: uid, of } = recordOf(object) ?? {};
+    if (uid !== undefined && of?.groupKind === groupKind(owner)) {
+      const { apiVersion, kind } = owner;
+      const note = `Another ${kind} asks for ${describeRef(object)}, which belongs to this one`;
+      const event = { type: 'Warning', reason: 'OwnershipConflict', action: 'Apply', note } as const;
+      hand.events.send({ apiVersion, kind, ...splitKey(of.key), uid }, event);
+    }
+    throw conflict;
+  }
 }
 
 /**
@@ -274,7 +296,7 @@ function isLeftover(task: OwnedTask, { object, owned }: Entry): boolean {
   const { owner, fieldManager } = task;
   const controller = controllerOf(object);
   const { owner: uid, of } = recordOf(object) ?? {};
-  if (!controller && uid !== undefined && of) {
+  if (!controller && uid !== undefined && of && !of.isKept) {
     const isSameName =
       of.groupKind === groupKind(owner) && of.key === objectKey(namespaceOfOwner(task), owner.name);
     const former = fieldManager.replace(owner.uid, uid);

@@ -1,4 +1,4 @@
-import { ADOPT_BY_ANNOTATION } from '../../contract/names.js';
+import { ADOPT_BY_ANNOTATION, areSiblings } from '../../contract/names.js';
 import type { AnyObject, FieldsV1, ManagedFieldsEntry } from '../../contract/object.js';
 import {
   dropEmpty,
@@ -82,6 +82,16 @@ function withOwn(
   };
   const fieldsV1 = fields.reduce(union, own.fieldsV1 ?? {});
   return dropEmpty([...entries.filter((entry) => entry !== own), { ...own, fieldsV1 }]);
+}
+
+/** Returns the entries of an object when what other managers of the same kind have applied is this manager's. */
+export function withSiblingsTaken(object: AnyObject, manager: string): readonly ManagedFieldsEntry[] {
+  const entries = managedFieldsOf(object);
+  const isSibling = (entry: ManagedFieldsEntry): boolean =>
+    entry.manager !== manager && areSiblings(entry.manager ?? '', manager) && isAppliedBy(entry.manager ?? '', entry);
+  const taken = entries.filter(isSibling).flatMap(({ fieldsV1 }) => fieldsV1 ?? []);
+  if (taken.length === 0) return entries;
+  return withOwn(entries.filter((entry) => !isSibling(entry)), object, manager, taken);
 }
 
 /**

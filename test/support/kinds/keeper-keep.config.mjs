@@ -1,0 +1,4 @@
+// @ts-check
+import { keeper } from './keeper.mjs';
+
+export default { kinds: [keeper('keep')] };
