@@ -1,5 +1,5 @@
-// Makes `npx reconstruct` work in this repository: npm links the commands of dependencies, not those of the package
-// itself, and npx would install the folder into its cache instead.
+// Links the compiled command as `reconstruct` in node_modules/.bin, which is in the PATH of npm scripts: npm links the commands of
+// dependencies, not those of the package itself. `npx reconstruct` runs the bundle, as the package's own command.
 import { chmodSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';

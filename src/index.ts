@@ -132,6 +132,13 @@ export { keepIdentity, keepStatus } from './values/projections.js';
 // Rendering, and rights.
 export { renderStored } from './render/renderer.js';
 export { checksumAnnotations } from './author/references.js';
-export type { ReferenceProps, ReferencesOf } from './author/references.js';
+export type {
+  OneOf,
+  ReferenceOptions,
+  ReferenceProps,
+  ReferencesOf,
+  ReferenceWays,
+} from './author/references.js';
+export type { LabelSelector } from './values/label-selector.js';
 export { leaseRules, rulesFor } from './install/rules.js';
 export type { PolicyRule } from './install/rules.js';

@@ -38,6 +38,7 @@ const SECTIONS: readonly (readonly [title: string, ...files: string[]])[] = [
     'Objects, types and names',
     'contract/crd',
     'author/kubernetes-types',
+    'values/label-selector',
     'contract/resource',
     'contract/object',
     'contract/names',

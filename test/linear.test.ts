@@ -82,7 +82,7 @@ test.each<readonly [string, () => unknown]>([
       manyKeys(3_000);
     },
   ],
-  ['a queue of many keys', async () => manyQueued(400_000)],
+  ['a queue of many keys', async () => manyQueued(150_000)],
   ['an order of many objects', () => waitInChain(600)],
   ['a Service of many slices', () => manySlices(2_000)],
   [

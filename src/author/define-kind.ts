@@ -13,13 +13,13 @@ import { checkNames, misdefined } from './definition.js';
 import { bitsOf, GeneratedSecrets, MIN_BITS } from './generated.js';
 import type { HandOverFunction } from './hand-over.js';
 import type { ChildOf } from './kubernetes-types.js';
-import { parseLabelSelector } from './label-selector.js';
+import { parseLabelSelector } from '../values/label-selector.js';
 import { loadCrd } from './load-crd.js';
 import { inNamespaces } from './namespace-selector.js';
 import { OwnedChildren } from './owned-children.js';
 import type { OwnFunctions } from './owned-children.js';
 import { ReferenceResolver } from './references.js';
-import type { ReferenceProps, ReferencesOf } from './references.js';
+import type { AnyReference, ReferenceProps, ReferencesOf } from './references.js';
 import type { RelatedTypeProps, StatusFunction } from './status.js';
 import type { TypedCrd } from './typed-crd.js';
 
@@ -32,7 +32,7 @@ export interface ChildTypeProps extends ResourceTypeProps {
    */
   readonly namespaces?: readonly string[] | '*';
   /**
-   * What becomes of its objects when their custom resource is deleted: with `keep` they stay as they are, without an owner, and
+   * Fate of its objects when their custom resource is deleted: with `keep` they stay as they are, without an owner, and
    * `reconstruct adopt` hands them over to another one. What is no longer rendered is deleted all the same.
    * @default delete
    */
@@ -196,22 +196,37 @@ export function defineKind<
   };
 }
 
+const WAYS = ['name', 'names', 'labels', 'selector', 'all'] as const;
 const A_REFERENCE = "{ apiVersion: 'v1', kind: 'Secret', name: (cr) => cr.spec.secretName }";
 
 function referencesOf(owner: ResourceType, given: object): ReferenceResolver {
   for (const [name, props] of Object.entries(given)) {
     const where = `defineKind: references.${name}`;
     checkNames(where, props, OF_A_REFERENCE, `write ${A_REFERENCE}`);
-    const { labels, name: one, namespace, namespaced = true } = props as ReferenceProps<never>;
-    if ((one === undefined) === (labels === undefined))
-      throw misdefined(where, `give either name or labels, as in ${A_REFERENCE}`);
+    const reference = props as AnyReference;
+    const { namespace, namespaced = true } = reference;
+    const ways = WAYS.filter((way) => reference[way] !== undefined);
+    if (ways.length !== 1) throw misdefined(where, `give one of ${WAYS.join(', ')}, as in ${A_REFERENCE}`);
+    const isList = ways[0] !== 'name' && ways[0] !== 'names';
+    if (namespace === '*' && !isList)
+      throw misdefined(
+        where,
+        `a name in all namespaces isn't one object; give selector or all, or one namespace`,
+      );
+    if (typeof namespace === 'string' && namespace !== '*' && !NAMESPACE.test(namespace))
+      throw misdefined(where, `no namespace is called ${showValue(namespace)}`);
+    if (reference.data && (reference.all || namespace === '*'))
+      throw misdefined(
+        where,
+        'data of all Secrets would be read; leave data out, or refer to them by their names',
+      );
     if (!owner.namespaced && namespaced && !namespace)
       throw misdefined(where, `${owner.kind} has no namespace; add namespace: (cr) => cr.spec.namespace`);
     const type = groupKind(props as ReferenceProps<never>);
     if (namespaced && CLUSTER_SCOPED.has(type))
       throw misdefined(where, `${type} has no namespace; add namespaced: false`);
   }
-  return new ReferenceResolver(owner, given as Readonly<Record<string, ReferenceProps<never>>>);
+  return new ReferenceResolver(owner, given as Readonly<Record<string, AnyReference>>);
 }
 
 function generatedOf(owner: ResourceType, given: Readonly<Record<string, GeneratedValue>>): GeneratedSecrets {
@@ -283,7 +298,7 @@ const NAMES = [
   ...['handOver', 'policySchema', 'status'],
 ];
 const OF_A_TYPE = ['apiVersion', 'kind', 'plural', 'namespaced'];
-const OF_A_REFERENCE = [...OF_A_TYPE, 'name', 'labels', 'namespace', 'optional', 'data'];
+const OF_A_REFERENCE = [...OF_A_TYPE, ...WAYS, 'namespace', 'optional', 'data'];
 const OF_A_VALUE = ['length', 'alphabet', 'bytes', 'emptyIsMissing'];
 
 /** Lists of types, and the options of their items. */

@@ -12,8 +12,8 @@ import type { GeneratedSecrets } from './generated.js';
 import type { HandOver, HandOverFunction } from './hand-over.js';
 import { isElsewhere } from '../contract/kind.js';
 import type { KindContext, Rendered, RenderedKind, RenderedType } from '../contract/kind.js';
-import { parseLabelSelector, selects } from './label-selector.js';
-import type { LabelSelector } from './label-selector.js';
+import { parseLabelSelector, selects } from '../values/label-selector.js';
+import type { LabelSelector } from '../values/label-selector.js';
 import { childrenFieldManager, recordedFieldManager, statusFieldManager } from '../contract/names.js';
 import { canonicalJson, contentHash } from '../values/json.js';
 import {

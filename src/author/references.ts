@@ -3,7 +3,8 @@ import type { Find, KindReferences, Referenced, ReferencedByName } from '../cont
 import { misdefined } from './definition.js';
 import { OperatorError } from '../contract/error.js';
 import type { KnownType, Wire } from './kubernetes-types.js';
-import { isLabel } from './label-selector.js';
+import { mistakeInSelector, selectorText } from '../values/label-selector.js';
+import type { LabelSelector } from '../values/label-selector.js';
 import { LAST_APPLIED_ANNOTATION, NAMESPACE } from '../contract/names.js';
 import { checksumOver, deepFreeze, isMap, secretChecksum } from '../values/json.js';
 import { describeRef, groupOf } from '../contract/object.js';
@@ -12,16 +13,36 @@ import { keepIdentity, unreadableFor } from '../values/projections.js';
 import { groupKind, resourceType } from '../contract/resource.js';
 import type { ResourceType, ResourceTypeProps } from '../contract/resource.js';
 
-/** Other objects that the construct reads, of the custom resource's namespace: one by its name, or any number by their labels. */
-export type ReferenceProps<Spec> = ResourceTypeProps & {
+/** Ways of saying what a reference is to. */
+export interface ReferenceWays<Spec> {
+  /** Returns the name of the object; undefined where this custom resource refers to none. */
+  readonly name: (cr: CustomResource<Spec>) => string | undefined;
+  /** Returns the names of the objects, which the construct gets in this order. */
+  readonly names: (cr: CustomResource<Spec>) => readonly string[] | undefined;
+  /** Returns the labels of the objects; undefined where none are looked for. */
+  readonly labels: (cr: CustomResource<Spec>) => Readonly<Record<string, string>> | undefined;
+  /** Returns a selector of the objects; undefined where none are looked for. */
+  readonly selector: (cr: CustomResource<Spec>) => LabelSelector | undefined;
+  /** All objects of the type. */
+  readonly all: true;
+}
+
+/** Type with a single one of these members. */
+export type OneOf<All> = {
+  [One in keyof All]: Pick<All, One> & { readonly [Other in Exclude<keyof All, One>]?: never };
+}[keyof All];
+
+/** Members of every reference. */
+export interface ReferenceOptions<Spec> extends ResourceTypeProps {
   /**
-   * Returns their namespace. Another one than the custom resource's needs a ReferenceGrant there, unless the custom resource has
-   * no namespace.
+   * Their namespace. One that a function returns may be what a user has written: another one than the custom resource's needs a
+   * ReferenceGrant there, unless the custom resource has no namespace. One that is given as text needs none; `*` is all, for lists
+   * alone, and never with the data of Secrets.
    * @default - that of the custom resource; has to be given where that has none
    */
-  readonly namespace?: (cr: CustomResource<Spec>) => string | undefined;
+  readonly namespace?: string | ((cr: CustomResource<Spec>) => string | undefined);
   /**
-   * Whether the object may be missing: then the construct gets undefined.
+   * Whether an object may be missing: then the construct gets undefined, or a list without it.
    * @default false - the custom resource is stalled with the reason `ReferenceNotFound` until it is there
    */
   readonly optional?: boolean;
@@ -31,24 +52,22 @@ export type ReferenceProps<Spec> = ResourceTypeProps & {
    * @default false - their checksum alone
    */
   readonly data?: boolean;
-} & (
-    | {
-        /** Returns the name of the object; undefined where this custom resource refers to none. */
-        readonly name: (cr: CustomResource<Spec>) => string | undefined;
-        readonly labels?: never;
-      }
-    | {
-        /** Returns the labels of the objects; undefined where none are looked for. */
-        readonly labels: (cr: CustomResource<Spec>) => Readonly<Record<string, string>> | undefined;
-        readonly name?: never;
-      }
-  );
+}
 
-/** Type of `references` in the props: an object, or a list where the reference is by labels. */
+/**
+ * Other objects that the construct reads, of the custom resource's namespace: one by its name, or any number by their names, by a
+ * selector, or all of the type.
+ */
+export type ReferenceProps<Spec> = ReferenceOptions<Spec> & OneOf<ReferenceWays<Spec>>;
+
+/** A reference, whichever way it takes. */
+export type AnyReference = ReferenceOptions<never> & Partial<ReferenceWays<never>>;
+
+/** Type of `references` in the props: an object where the reference is by one name, else a list. */
 export type ReferencesOf<Props> = {
-  readonly [Name in keyof Props]: Props[Name] extends { readonly labels: unknown }
-    ? readonly ReferencedOf<Props[Name]>[]
-    : ReferencedOf<Props[Name]> | MaybeMissing<Props[Name]>;
+  readonly [Name in keyof Props]: Props[Name] extends { readonly name: unknown }
+    ? ReferencedOf<Props[Name]> | MaybeMissing<Props[Name]>
+    : readonly ReferencedOf<Props[Name]>[];
 };
 
 type MaybeMissing<Props> = Props extends { readonly optional: true }
@@ -79,8 +98,15 @@ type SecretOf<Props> = Referenced & {
 /** A reference whose type is complete. */
 interface Reference {
   readonly name: string;
-  readonly props: ReferenceProps<never>;
+  readonly props: AnyReference;
   readonly lookup: Lookup;
+}
+
+/** Custom resource whose references are looked up. */
+interface Search {
+  readonly cr: CustomResource;
+  readonly find: Find;
+  readonly isOffline: boolean;
 }
 
 const grants: Lookup = {
@@ -95,53 +121,79 @@ export class ReferenceResolver implements KindReferences {
 
   constructor(
     private readonly owner: ResourceType,
-    props: Readonly<Record<string, ReferenceProps<never>>>,
+    props: Readonly<Record<string, AnyReference>>,
   ) {
     this.all = Object.entries(props).map(([name, each]) => {
       const type = resourceType(each);
       const keep = groupKind(type) === 'Secret' ? secretKeeper(each.data ?? false) : keepReferenced;
-      return { name, props: each, lookup: { type, keep } };
+      const { namespace } = each;
+      const namespaces = namespace === '*' ? namespace : [namespace];
+      const isFixed = typeof namespace === 'string' && type.namespaced;
+      return {
+        name,
+        props: each,
+        lookup: { type, keep, ...(isFixed && { namespaces: namespaces as string[] }) },
+      };
     });
-    const reachesOut = owner.namespaced && this.all.some(({ props: { namespace } }) => namespace);
+    const reachesOut =
+      owner.namespaced && this.all.some(({ props: { namespace } }) => typeof namespace === 'function');
     this.lookups = [...this.all.map(({ lookup }) => lookup), ...(reachesOut ? [grants] : [])];
   }
 
   resolve(cr: CustomResource, find: Find, isOffline = false): ReferencedByName | undefined {
-    const found = this.all.map((reference) => [reference.name, this.one(reference, cr, find, isOffline)]);
-    if (found.some(([, one]) => one === 'unknown')) return undefined;
+    const search = { cr, find, isOffline };
+    const found = this.all.map((reference) => [reference.name, this.one(reference, search)]);
+    if (found.some(([, one]) => one === UNKNOWN)) return undefined;
     return Object.fromEntries(found) as ReferencedByName;
   }
 
-  private one(
+  private one(reference: Reference, search: Search): unknown {
+    const { name, names, labels, selector, all } = reference.props;
+    const cr = search.cr as never;
+    if (name || names) {
+      // An empty name is none.
+      const wanted = name ? [name(cr)] : ((names?.(cr) ?? []) as readonly unknown[]);
+      const distinct = new Set(wanted.filter(Boolean));
+      const found = [...distinct].map((one) => this.look(reference, search, { name: one as string }));
+      if (found.includes(UNKNOWN)) return UNKNOWN;
+      return name ? found.flat()[0] : found.flat();
+    }
+    if (all) return this.look(reference, search, {});
+    const matchLabels = labels?.(cr);
+    const wanted = labels ? matchLabels && { matchLabels } : selector?.(cr);
+    return wanted === undefined ? [] : this.look(reference, search, { selector: wanted });
+  }
+
+  /** Looks up one object by its name, or a list. */
+  private look(
     { name, props, lookup }: Reference,
-    cr: CustomResource,
-    find: Find,
-    isOffline: boolean,
-  ): unknown {
+    { cr, find, isOffline }: Search,
+    wanted: { readonly name?: string; readonly selector?: LabelSelector },
+  ): readonly Referenced[] | typeof UNKNOWN {
     const { type } = lookup;
-    // An empty name is none, and an empty namespace that of the custom resource: it would be all namespaces.
-    const asked = props.namespace?.(cr as never) || cr.metadata.namespace;
+    const isChosen = typeof props.namespace === 'function';
+    // An empty namespace is that of the custom resource: it would be all namespaces.
+    const asked = (isChosen ? props.namespace(cr as never) : props.namespace) || cr.metadata.namespace;
     const namespace = type.namespaced ? asked : undefined;
-    const [wanted, labels] = [props.name?.(cr as never) || undefined, props.labels?.(cr as never)];
-    if (wanted === undefined && labels === undefined) return props.labels ? [] : undefined;
     const owner = describeRef({ ...cr, ...cr.metadata, kind: this.owner.kind });
+    const selector = wanted.selector && selectorText(wanted.selector);
     const ref = {
       ...type,
-      name: shortened(wanted ?? (labelText(labels) || '{}')),
+      name: shortened(wanted.name ?? (selector === '' ? '{}' : (selector ?? '*'))),
       ...(namespace !== undefined && { namespace }),
     };
     const what = `${owner} refers to ${describeRef(ref)} (references.${name})`;
     const mistake =
       type.namespaced && namespace === undefined && !isOffline
         ? 'its namespace is not given'
-        : mistakeIn(namespace, wanted, labels);
+        : mistakeIn(props.namespace === '*' ? undefined : namespace, wanted);
     if (mistake !== undefined)
       throw new OperatorError({
         reason: 'ReferenceNotFound',
         message: `${what}, which can't be: ${mistake}; change the reference`,
       });
     let why: string | undefined;
-    const look = (at: Lookup, query: Query): readonly AnyObject[] | undefined => {
+    const answerTo = (at: Lookup, query: Query): readonly AnyObject[] | undefined => {
       const answer = find(at, { ...query, ...(namespace !== undefined && { namespace }) });
       const unreadable = answer.objects?.map(unreadableFor).find(Boolean);
       if (unreadable) throw unreadable;
@@ -155,26 +207,27 @@ export class ReferenceResolver implements KindReferences {
       const message = `${what}, which can't be looked up: ${answer.why}`;
       throw new OperatorError({ reason: 'ReferenceUnknown', message, retry: 'backoff' });
     };
-    if (!isOffline && this.owner.namespaced && type.namespaced && namespace !== cr.metadata.namespace) {
-      const permits = look(grants, {});
-      if (!permits) return 'unknown';
-      if (!permits.some((grant) => isPermitted(grant, this.owner, cr, type, wanted)))
+    const isElsewhere = isChosen && type.namespaced && namespace !== cr.metadata.namespace;
+    if (!isOffline && this.owner.namespaced && isElsewhere) {
+      const permits = answerTo(grants, {});
+      if (!permits) return UNKNOWN;
+      if (!permits.some((grant) => isPermitted(grant, this.owner, cr, type, wanted.name)))
         throw new OperatorError({
           reason: 'ReferenceNotPermitted',
           message: `${what}, and nothing permits that: create a ReferenceGrant, whose CRD is part of the Gateway API, in the namespace ${namespace ?? ''}, from ${groupKind(this.owner)} of ${cr.metadata.namespace ?? ''} to ${groupKind(type)}`,
         });
     }
-    const objects = look(lookup, wanted === undefined ? { labels: labels ?? {} } : { name: wanted });
-    if (!objects) return 'unknown';
-    const elsewhere = objects.find((object) => object.metadata.namespace !== namespace);
+    const query = wanted.name === undefined ? selector !== undefined && { selector } : { name: wanted.name };
+    const objects = answerTo(lookup, query || {});
+    if (!objects) return UNKNOWN;
+    const elsewhere = objects.find((object) => namespace !== '*' && object.metadata.namespace !== namespace);
     if (elsewhere)
       throw new OperatorError({
         reason: 'ReferenceNotPermitted',
         message: `${what}, and ${describeRef(elsewhere)} was found, which is in a namespace: leave namespaced: false out of the reference`,
       });
-    if (wanted === undefined) return objects.map(readByConstruct);
-    if (objects[0]) return readByConstruct(objects[0]);
-    if (props.optional) return undefined;
+    if (objects.length > 0 || wanted.name === undefined || props.optional)
+      return objects.map(readByConstruct);
     const remedy = isOffline
       ? 'without a cluster, give it by --references, by { references } of render(), or by surroundings of the sweep'
       : 'create it, or change the reference';
@@ -184,6 +237,9 @@ export class ReferenceResolver implements KindReferences {
     });
   }
 }
+
+/** Answer that isn't known yet. */
+const UNKNOWN = 'unknown';
 
 /** Returns what a user has written as a message shows it. */
 function shortened(text: unknown): string {
@@ -200,24 +256,16 @@ const MAX_SELECTOR = 4_096;
 /** Returns why nothing can be found: the API server would refuse the request each time. */
 function mistakeIn(
   namespace: string | undefined,
-  name: string | undefined,
-  labels: Readonly<Record<string, string>> | undefined,
+  { name, selector }: { readonly name?: string; readonly selector?: LabelSelector },
 ): string | undefined {
   if (name !== undefined && typeof name !== 'string') return 'its name is no text';
   if (namespace !== undefined && !NAMESPACE.test(namespace)) return `no namespace is called "${namespace}"`;
   if (name !== undefined) return NO_NAME.test(name) ? `no object is called "${shortened(name)}"` : undefined;
-  if (labels === undefined) return undefined;
-  const all = Object.entries(labels);
-  if (all.length === 0) return 'no labels would select every object';
-  if (labelText(labels).length > MAX_SELECTOR) return 'its labels are more than a request can have';
-  const wrong = all.find(([label, value]) => !isLabel(label, value));
-  return wrong && `no object has the label ${wrong.join('=')}`;
-}
-
-function labelText(labels: Readonly<Record<string, string>> = {}): string {
-  return Object.entries(labels)
-    .map(([label, value]) => `${label}=${value}`)
-    .join();
+  if (selector === undefined) return undefined;
+  const text = selectorText(selector);
+  if (text === '') return 'no labels would select every object';
+  if (text.length > MAX_SELECTOR) return 'its labels are more than a request can have';
+  return mistakeInSelector(selector);
 }
 
 /** @see https://gateway-api.sigs.k8s.io/api-types/referencegrant/ */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
 import { messageOf } from '../contract/error.js';
-import { parseLabelSelector } from '../author/label-selector.js';
+import { parseLabelSelector } from '../values/label-selector.js';
 import type { FlagValues, KindFlag } from '../contract/kind.js';
 import { INSTALLATION_LABELS } from '../install/names.js';
 import { MONITORING_PARTS } from '../install/props.js';

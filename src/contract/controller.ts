@@ -120,14 +120,17 @@ export interface Lookup {
   readonly type: ResourceType;
   /** Returns what of an object is kept in memory; it must keep `apiVersion`, `kind` and the identity in `metadata`. */
   readonly keep: (object: AnyObject) => AnyObject;
+  /** Namespaces that it is asked for in, or `*` for all, whichever the operator watches. @default - those that the operator watches */
+  readonly namespaces?: readonly string[] | '*';
 }
 
-/** Objects of one type that a plan asks for: one by its name, or all with these labels. */
+/** Objects of one type that a plan asks for: one by its name, those that a selector selects, or all. */
 export interface Query {
-  /** @default - none, for what is cluster-scoped */
+  /** Namespace of the objects; `*` for all. @default - none, for what is cluster-scoped */
   readonly namespace?: string;
   readonly name?: string;
-  readonly labels?: Readonly<Record<string, string>>;
+  /** Label selector as text, as of `selectorText`. @default - whatever its labels */
+  readonly selector?: string;
 }
 
 /** Answer to a query. */

@@ -273,7 +273,9 @@ async function recordedOf(
   kinds: readonly Kind[],
   cluster: ClusterApi,
 ): Promise<Installed[]> {
-  const purged = kinds.filter(({ crd }) => definitions.some(({ object }) => object.metadata.name === crd.metadata.name));
+  const purged = kinds.filter(({ crd }) =>
+    definitions.some(({ object }) => object.metadata.name === crd.metadata.name),
+  );
   const found = purged.flatMap(({ type: owner, rendering }) => {
     if (!('each' in rendering)) return [];
     const { children, formerChildren = [] } = rendering.each as Partial<OwnedKind> & RenderedKind;
@@ -289,7 +291,8 @@ async function recordedOf(
 
 function isRecordedFor(type: ResourceType, object: AnyObject): boolean {
   const { owner, of } = recordOf(object) ?? {};
-  if (controllerOf(object) || owner === undefined || of?.groupKind !== groupKind(type) || of.isKept) return false;
+  if (controllerOf(object) || owner === undefined || of?.groupKind !== groupKind(type) || of.isKept)
+    return false;
   return wasAppliedBy(recordedFieldManager(type.kind, owner), object);
 }
 

@@ -9,6 +9,7 @@ import { InputError } from '../validate/problem.js';
 import type { Path } from '../validate/problem.js';
 import { withEncodedSecret } from './synthesize.js';
 import { isMap } from '../values/json.js';
+import { parseLabelSelector, selects } from '../values/label-selector.js';
 
 /**
  * Reads the objects that custom resources may refer to, of whatever types.
@@ -72,16 +73,18 @@ export interface OfflineInputs extends Pick<RenderInputs, 'policy' | 'observed'>
 }
 
 function findAmong(objects: readonly AnyObject[]): Find {
-  return ({ type, keep }, { namespace, name, labels = {} }) => {
+  return ({ type, keep }, { namespace, name, selector }) => {
+    const wanted = selector === undefined ? {} : parseLabelSelector(selector);
     const found = objects.filter(
       (object) =>
         groupKind(object) === groupKind(type) &&
-        (object.metadata.namespace ?? namespace) === namespace &&
+        (namespace === '*' || (object.metadata.namespace ?? namespace) === namespace) &&
         (name === undefined || object.metadata.name === name) &&
-        Object.entries(labels).every(([label, value]) => object.metadata.labels?.[label] === value),
+        selects(wanted, object.metadata.labels ?? {}),
     );
     const placed = found.map((object) => {
-      const metadata = { ...object.metadata, ...(namespace !== undefined && { namespace }) };
+      const isPlaced = namespace !== undefined && namespace !== '*';
+      const metadata = { ...object.metadata, ...(isPlaced && { namespace }) };
       return keep(withEncodedSecret({ ...object, metadata }));
     });
     // The first of those that are given twice.

@@ -160,7 +160,11 @@ export function recordOf(
 ): AppliedRecord | undefined {
   const [hash, owner, groupKind, key, kept] = metadata.annotations?.[annotation]?.split(' ') ?? [];
   if (hash === undefined) return undefined;
-  return { hash, ...(owner && { owner }), ...(groupKind && key && { of: { groupKind, key, isKept: kept === KEPT } }) };
+  return {
+    hash,
+    ...(owner && { owner }),
+    ...(groupKind && key && { of: { groupKind, key, isKept: kept === KEPT } }),
+  };
 }
 
 /**

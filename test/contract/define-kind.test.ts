@@ -93,10 +93,25 @@ describe('defineKind', () => {
       "references.tls: write { apiVersion: 'v1', kind: 'Secret', name: (cr) => cr.spec.secretName }, not 'Secret'",
       { references: { tls: 'Secret' } },
     ],
-    ['references.tls: give either name or labels, as in {', { references: { tls: A_SECRET } }],
     [
-      'references.tls: unknown option selector; there are',
-      { references: { tls: { ...A_SECRET, selector: 'a' } } },
+      'references.tls: give one of name, names, labels, selector, all, as in {',
+      { references: { tls: A_SECRET } },
+    ],
+    [
+      'references.tls: unknown option chosen; there are',
+      { references: { tls: { ...A_SECRET, chosen: 'a' } } },
+    ],
+    [
+      "references.tls: a name in all namespaces isn't one object; give selector or all, or one namespace",
+      { references: { tls: { ...A_SECRET, name: () => 'a', namespace: '*' } } },
+    ],
+    [
+      'references.tls: no namespace is called "Web"',
+      { references: { tls: { ...A_SECRET, all: true, namespace: 'Web' } } },
+    ],
+    [
+      'references.tls: data of all Secrets would be read; leave data out, or refer to them by their names',
+      { references: { tls: { ...A_SECRET, all: true, data: true } } },
     ],
     [
       'references.node: Node has no namespace; add namespaced: false',

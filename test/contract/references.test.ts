@@ -7,7 +7,7 @@ import { OperatorError } from '../../src/contract/error.js';
 import type { AnyObject, CustomResource } from '../../src/contract/object.js';
 import { keepUnreadable } from '../../src/values/projections.js';
 import { checksumAnnotations, ReferenceResolver } from '../../src/author/references.js';
-import type { ReferenceProps } from '../../src/author/references.js';
+import type { AnyReference, ReferenceProps } from '../../src/author/references.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { render, Renderer } from '../../src/render/renderer.js';
 import { synthesize } from '../../src/render/synthesize.js';
@@ -64,7 +64,7 @@ it('an empty namespace is that of the custom resource, and never all', () => {
   expect(message).toContain('its namespace is not given');
 });
 
-it.each<[what: string, props: Partial<ReferenceProps<never>>, message: string]>([
+it.each<[what: string, props: Partial<AnyReference>, message: string]>([
   ['name', { name: () => 'a=b' }, 'no object is called "a=b"'],
   ['name', { name: () => '..' }, 'no object is called ".."'],
   ['name', { name: () => ({ a: 1 }) as never }, 'its name is no text'],
@@ -77,13 +77,29 @@ it.each<[what: string, props: Partial<ReferenceProps<never>>, message: string]>(
   ],
   ['namespace', { name: () => 'db', namespace: () => 'A b' }, 'no namespace is called "A b"'],
   ['label', { labels: () => ({ tier: 'a b' }) }, 'no object has the label tier=a b'],
+  ['namespace', { labels: () => ({ a: 'b' }), namespace: () => '*' }, 'no namespace is called "*"'],
+  [
+    'expression',
+    { selector: () => ({ matchExpressions: [{ key: 'tier', operator: 'In', values: ['a b'] }] }) },
+    'no object has the label tier=a b',
+  ],
+  [
+    'operator',
+    { selector: () => ({ matchExpressions: [{ key: 'tier', operator: 'Like' as never, values: ['a'] }] }) },
+    'Like is no operator; write In, NotIn, Exists or DoesNotExist',
+  ],
+  [
+    'expression without values',
+    { selector: () => ({ matchExpressions: [{ key: 'tier', operator: 'NotIn' }] }) },
+    'NotIn takes values',
+  ],
   [
     'empty selector',
     { labels: () => ({}) },
     "Widget shop/web refers to Secret shop/{} (references.db), which can't be: no labels would select every object",
   ],
 ])('a %s that nothing can have is not asked for: %j', (_, props, message) => {
-  const found = resolved({ ...secret, ...props }, cr('web'));
+  const found = resolved({ ...secret, ...props } as ReferenceProps<never>, cr('web'));
   expect(found.asked).toEqual([]);
   expect(found.message).toContain(message);
 });
@@ -95,6 +111,41 @@ it('what is found in a namespace is refused, where the type is declared without'
   expect(() => references.resolve(cr('web'), find as never)).toThrow(
     'Widget shop/web refers to Key db (references.db), and Key other/db was found, which is in a namespace: leave namespaced: false out of the reference',
   );
+});
+
+it('names, selectors, and all of a type are lists, in the namespace that the author or the user chose', () => {
+  const object = (name: string, namespace = 'shop'): AnyObject => ({
+    ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace } },
+  });
+  const config = { apiVersion: 'v1', kind: 'ConfigMap' };
+  const asked: Query[] = [];
+  const resolve = (props: ReferenceProps<never>): unknown => {
+    const find = (_: Lookup, query: Query): Found => {
+      asked.push(query);
+      const { name = 'any', namespace = '' } = query;
+      return { objects: name === 'none' ? [] : [object(name, namespace === '*' ? 'far' : namespace)] };
+    };
+    const found = new ReferenceResolver(WIDGET, { all: props }).resolve(cr('web'), find)?.all;
+    return [found].flat().map((one) => one && `${one.metadata.namespace ?? ''}/${one.metadata.name}`);
+  };
+  const names = (...all: string[]) => ({ ...config, names: () => all });
+  expect(resolve(names('b', 'a', '', 'b'))).toEqual(['shop/b', 'shop/a']);
+  expect(resolve({ ...names('none', 'a'), optional: true })).toEqual(['shop/a']);
+  expect(() => resolve(names('a', 'none'))).toThrow(
+    /ConfigMap shop\/none \(references\.all\), which isn't there/,
+  );
+  expect(resolve({ ...config, names: () => undefined })).toEqual([]);
+  asked.length = 0;
+  const operator = 'In' as const;
+  const selector = () => ({
+    matchLabels: { b: 'c' },
+    matchExpressions: [{ key: 'a', operator, values: ['y', 'x'] }],
+  });
+  expect(resolve({ ...config, selector, namespace: 'kube-system' })).toEqual(['kube-system/any']);
+  expect(resolve({ ...config, all: true, namespace: '*' })).toEqual(['far/any']);
+  expect(resolve({ ...config, selector: () => undefined })).toEqual([]);
+  // No grant is asked for: no user chooses the namespace.
+  expect(asked).toEqual([{ namespace: 'kube-system', selector: 'a in (x,y),b=c' }, { namespace: '*' }]);
 });
 
 it('an empty name is none', () => {

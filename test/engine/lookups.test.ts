@@ -38,7 +38,7 @@ const large = (name: string, version: string, size: number): AnyObject => ({
   data: { text: 'x'.repeat(size) },
 });
 
-const query = { namespace: 'shop', labels: { app: 'web' } };
+const query = { namespace: 'shop', selector: 'app=web' };
 const MIB = 1024 * 1024;
 
 it.each<[what: string, objects: readonly AnyObject[], why: RegExp]>([

@@ -12,7 +12,10 @@ import { openCluster } from '../support/test-clusters.js';
 const cluster = openCluster();
 
 /** Works as one release of the kind until it is told to end. */
-async function release(onDelete: 'keep' | 'delete', work: (keepers: Subject) => Promise<void>): Promise<void> {
+async function release(
+  onDelete: 'keep' | 'delete',
+  work: (keepers: Subject) => Promise<void>,
+): Promise<void> {
   const { kind, config } = await loadKind(`test/support/kinds/keeper-${onDelete}.config.mjs`);
   subject ??= await Subject.make(cluster, kind, 'kept');
   const props = { cluster, user: 'operator-76', kinds: [kind], config, namespaces: [subject.namespace] };

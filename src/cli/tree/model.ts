@@ -380,14 +380,18 @@ async function resourceStatus(
     const objects = await list({ type, namespace: where, selector }).catch(noting(type, failures));
     return objects ?? [];
   };
-  const listed = async (type: ResourceType, selector?: string, where = here) => everywhere(type, selector, where);
+  const listed = async (type: ResourceType, selector?: string, where = here) =>
+    everywhere(type, selector, where);
   const [[label, value] = ['', '']] = Object.entries(selectorLabels(kind.type, name ?? ''));
   const own = name === undefined ? label : `${label}=${value}`;
   const types = childTypes(kind);
   const faults = new Set<string>();
   const lists = types.map(async (type) => {
     const { namespaces = [] } = type;
-    const lists = namespaces === '*' ? [everywhere(type, own)] : [here, ...namespaces].map((place) => listed(type, own, place));
+    const lists =
+      namespaces === '*'
+        ? [everywhere(type, own)]
+        : [here, ...namespaces].map((place) => listed(type, own, place));
     const found = await Promise.all(lists);
     const all = new Map(found.flat().map((object) => [objectId(object), object]));
     const controlled = [...all.values()].filter((object) => ownerUidOf(object) === uid);

@@ -88,10 +88,17 @@ function withOwn(
 export function withSiblingsTaken(object: AnyObject, manager: string): readonly ManagedFieldsEntry[] {
   const entries = managedFieldsOf(object);
   const isSibling = (entry: ManagedFieldsEntry): boolean =>
-    entry.manager !== manager && areSiblings(entry.manager ?? '', manager) && isAppliedBy(entry.manager ?? '', entry);
+    entry.manager !== manager &&
+    areSiblings(entry.manager ?? '', manager) &&
+    isAppliedBy(entry.manager ?? '', entry);
   const taken = entries.filter(isSibling).flatMap(({ fieldsV1 }) => fieldsV1 ?? []);
   if (taken.length === 0) return entries;
-  return withOwn(entries.filter((entry) => !isSibling(entry)), object, manager, taken);
+  return withOwn(
+    entries.filter((entry) => !isSibling(entry)),
+    object,
+    manager,
+    taken,
+  );
 }
 
 /**

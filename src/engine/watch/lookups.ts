@@ -209,13 +209,12 @@ function sizeOf(object: AnyObject): number {
 }
 
 /** Returns what a query asks the API server for. */
-export function scopeOf({ type }: Lookup, { namespace, name, labels }: Query): Scope {
-  const selector = labels && Object.entries(labels).map(([label, value]) => `${label}=${value}`);
+export function scopeOf({ type }: Lookup, { namespace, name, selector }: Query): Scope {
   return {
     type,
-    ...(namespace !== undefined && { namespace }),
-    ...(name !== undefined && { name }),
-    ...(selector && { selector: selector.sort().join(), pageObjects: PAGE_OBJECTS }),
+    ...(namespace !== undefined && namespace !== '*' && { namespace }),
+    ...(name === undefined ? { pageObjects: PAGE_OBJECTS } : { name }),
+    ...(selector !== undefined && { selector }),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Condition } from '../../contract/conditions.js';
-import type { LabelSelector } from '../../author/label-selector.js';
+import type { LabelSelector } from '../../values/label-selector.js';
 import type { CustomResource } from '../../contract/object.js';
 
 export type LiveWatcher = CustomResource<JobWatcherSpec, JobWatcherStatus>;

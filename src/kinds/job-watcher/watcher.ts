@@ -1,5 +1,5 @@
 import { messageOf, OperatorError } from '../../contract/error.js';
-import { selects } from '../../author/label-selector.js';
+import { selects } from '../../values/label-selector.js';
 import { compare, keyOf } from '../../contract/object.js';
 import { controlOf } from '../../values/control.js';
 import { compileRegularExpression, sizeOfRegularExpression } from '../../values/regular-expression.js';

@@ -6,8 +6,8 @@ import {
   MAX_PATTERN_SIZE,
   MAX_WATCHER_SIZE,
 } from '../../../src/kinds/job-watcher/watcher.js';
-import { selects } from '../../../src/author/label-selector.js';
-import type { LabelSelector } from '../../../src/author/label-selector.js';
+import { selects } from '../../../src/values/label-selector.js';
+import type { LabelSelector } from '../../../src/values/label-selector.js';
 import { isListed } from '../../../src/kinds/job-watcher/matching.js';
 
 describe('patterns', () => {

@@ -16,10 +16,18 @@ class Keeper extends Construct {
    */
   constructor(scope, id, { metadata: { name }, spec: { value } }) {
     super(scope, id);
-    new ApiObject(this, 'Config', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { value } });
+    new ApiObject(this, 'Config', {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name },
+      data: { value },
+    });
   }
 }
 
 /** @param {'keep' | 'delete'} onDelete */
 export const keeper = (onDelete) =>
-  defineKind({ ...{ crd, construct: Keeper }, children: [{ apiVersion: 'v1', kind: 'ConfigMap', onDelete }] });
+  defineKind({
+    ...{ crd, construct: Keeper },
+    children: [{ apiVersion: 'v1', kind: 'ConfigMap', onDelete }],
+  });

@@ -42,6 +42,36 @@ export function isLabel(key: string, value: string): boolean {
   return label === key && sign === '=' && its === value;
 }
 
+/** Returns a selector as text, as requests take it; the same text for the same requirements. */
+export function selectorText({ matchLabels = {}, matchExpressions = [] }: LabelSelector): string {
+  const equal = Object.entries(matchLabels).map(([key, value]) => `${key}=${value}`);
+  const others = matchExpressions.map(({ key, operator, values = [] }) => {
+    if (operator === 'Exists') return key;
+    if (operator === 'DoesNotExist') return `!${key}`;
+    return `${key} ${operator.toLowerCase()} (${values.toSorted().join()})`;
+  });
+  return [...equal, ...others].sort().join();
+}
+
+const OPERATORS = ['In', 'NotIn', 'Exists', 'DoesNotExist'];
+
+/** Returns why a selector can't be asked for, as it may be what a user has written. */
+export function mistakeInSelector(selector: LabelSelector): string | undefined {
+  const { matchLabels = {}, matchExpressions = [] } = selector;
+  const labels = Object.entries(matchLabels);
+  const wrong = labels.find(([label, value]) => !isLabel(label, value));
+  if (wrong) return `no object has the label ${wrong.join('=')}`;
+  for (const { key, operator, values = [] } of matchExpressions) {
+    const isList = operator === 'In' || operator === 'NotIn';
+    if (!OPERATORS.includes(operator))
+      return `${operator} is no operator; write In, NotIn, Exists or DoesNotExist`;
+    if (isList !== values.length > 0) return `${operator} takes ${isList ? 'values' : 'no values'}`;
+    const odd = (isList ? values : ['']).find((value) => !isLabel(key, value));
+    if (odd !== undefined) return `no object has the label ${key}=${odd}`;
+  }
+  return undefined;
+}
+
 const IN = new RegExp(`^(${KEY})\\s+(in|notin)\\s*\\((.*)\\)$`);
 const VALUE = new RegExp(`^(?:${NAME})?$`);
 
