@@ -108,6 +108,7 @@ export type {
 export type {
   Barrier,
   CollectStep,
+  ComposedTexts,
   Conclusion,
   DriftMode,
   EventProps,
@@ -140,5 +141,6 @@ export type {
   ReferenceWays,
 } from './author/references.js';
 export type { LabelSelector } from './values/label-selector.js';
+export type { ComposedValue } from './author/generated.js';
 export { leaseRules, rulesFor } from './install/rules.js';
 export type { PolicyRule } from './install/rules.js';

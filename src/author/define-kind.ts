@@ -11,6 +11,7 @@ import { secretType } from '../values/generated.js';
 import { showValue } from '../values/path.js';
 import { checkNames, misdefined } from './definition.js';
 import { bitsOf, GeneratedSecrets, MIN_BITS } from './generated.js';
+import type { ComposedValue } from './generated.js';
 import type { HandOverFunction } from './hand-over.js';
 import type { ChildOf } from './kubernetes-types.js';
 import { parseLabelSelector } from '../values/label-selector.js';
@@ -91,10 +92,11 @@ export interface KindProps<
   /**
    * Passwords, keys and tokens that the operator makes for each custom resource, by their keys in a Secret of its own,
    * `<name>-<kind in lower case>-generated`; the construct gets its name as `generated`. A value is made once and stays: the annotation
-   * `reconstruct.kosmos.io/rotate` on a custom resource has all of them replaced.
+   * `reconstruct.kosmos.io/rotate` on a custom resource has all of them replaced. Texts that are made of them, such as connection strings,
+   * stand beside them.
    * @default - none
    */
-  readonly generated?: Values & Readonly<Record<string, GeneratedValue>>;
+  readonly generated?: Values & Readonly<Record<string, GeneratedValue | ComposedValue<Spec>>>;
   /** Every type that the construct may make. They are watched, owned, corrected and pruned. */
   readonly children: Children;
   /**
@@ -229,7 +231,10 @@ function referencesOf(owner: ResourceType, given: object): ReferenceResolver {
   return new ReferenceResolver(owner, given as Readonly<Record<string, AnyReference>>);
 }
 
-function generatedOf(owner: ResourceType, given: Readonly<Record<string, GeneratedValue>>): GeneratedSecrets {
+function generatedOf(
+  owner: ResourceType,
+  given: Readonly<Record<string, GeneratedValue | ComposedValue<never>>>,
+): GeneratedSecrets {
   if (!owner.namespaced)
     throw misdefined(
       'defineKind: generated',
@@ -238,6 +243,14 @@ function generatedOf(owner: ResourceType, given: Readonly<Record<string, Generat
   for (const [name, value] of Object.entries(given)) {
     const where = `defineKind: generated.${name}`;
     checkNames(where, value, OF_A_VALUE, 'write { length: 32 } or { bytes: 32 }');
+    if ('text' in value) {
+      if (Object.keys(value).length > 1 || typeof value.text !== 'function')
+        throw misdefined(
+          where,
+          'a text is made by a function alone; write { text: ({ cr, values }) => values.password }',
+        );
+      continue;
+    }
     if (value.bytes !== undefined && (value.length ?? value.alphabet) !== undefined)
       throw misdefined(where, 'give either bytes or length and alphabet');
     if (!(bitsOf(value) >= MIN_BITS))
@@ -299,7 +312,7 @@ const NAMES = [
 ];
 const OF_A_TYPE = ['apiVersion', 'kind', 'plural', 'namespaced'];
 const OF_A_REFERENCE = [...OF_A_TYPE, ...WAYS, 'namespace', 'optional', 'data'];
-const OF_A_VALUE = ['length', 'alphabet', 'bytes', 'emptyIsMissing'];
+const OF_A_VALUE = ['length', 'alphabet', 'bytes', 'emptyIsMissing', 'text'];
 
 /** Lists of types, and the options of their items. */
 const TYPE_LISTS = [

@@ -3,12 +3,19 @@ import type { ConditionProps } from '../contract/conditions.js';
 import type { Watch } from '../contract/controller.js';
 import { OperatorError } from '../contract/error.js';
 import type { Generated, KindGenerated } from '../contract/kind.js';
-import type { EventProps, GeneratedValue, GeneratedValues } from '../contract/plan.js';
+import type {
+  ComposedTexts,
+  EventProps,
+  GeneratedValue,
+  GeneratedValues,
+  GenerateStep,
+} from '../contract/plan.js';
 import { childLabels, GENERATED_ANNOTATION, ROTATE_ANNOTATION, selectorLabels } from '../contract/names.js';
 import { controllerOf, describeRef, objectKey } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
 import {
+  composedOf,
   isGenerated,
   isMadeFor,
   LETTERS_AND_DIGITS,
@@ -17,8 +24,20 @@ import {
   rotationRecord,
 } from '../values/generated.js';
 import type { SecretData } from '../values/generated.js';
-import { secretChecksum, UNKNOWN_CHECKSUM } from '../values/json.js';
+import { contentHash, secretChecksum, UNKNOWN_CHECKSUM } from '../values/json.js';
 import { keepStatus } from '../values/projections.js';
+
+/** Text that is made of generated values, and stands beside them in their Secret. */
+export interface ComposedValue<Spec> {
+  /**
+   * Returns the text, as a connection string; again when the custom resource changes what it is made of, or a value is replaced.
+   * It depends on its argument alone, and has the texts that are declared before it among the values.
+   */
+  readonly text: (input: {
+    readonly cr: CustomResource<Spec>;
+    readonly values: Readonly<Record<string, string>>;
+  }) => string;
+}
 
 /** Minimum number of random bits of a value, so that its checksum says nothing about it. */
 export const MIN_BITS = 64;
@@ -33,18 +52,25 @@ type KeptSecret = AnyObject & {
   /** Keys that have an empty value, though they may not. @default - none */
   readonly empty?: readonly string[];
   readonly checksum?: string;
+  /** Template of its texts. @default - its texts are missing, or out of date */
+  readonly composed?: string;
 };
 
 /** Generates values for the custom resources of one kind. */
 export class GeneratedSecrets implements KindGenerated {
   /** Follows the name of the custom resource in that of its Secret: kinds may have custom resources of one name. */
   private readonly suffix: string;
+  private readonly values: GeneratedValues;
+  private readonly texts: readonly (readonly [name: string, text: ComposedValue<never>['text']])[];
 
   constructor(
     private readonly owner: ResourceType,
-    private readonly values: GeneratedValues,
+    private readonly all: Readonly<Record<string, GeneratedValue | ComposedValue<never>>>,
   ) {
     this.suffix = `-${owner.kind.toLowerCase()}-generated`;
+    const parts = Object.entries(all);
+    this.texts = parts.flatMap(([name, one]) => ('text' in one ? [[name, one.text] as const] : []));
+    this.values = Object.fromEntries(parts.flatMap(([name, one]) => ('text' in one ? [] : [[name, one]])));
   }
 
   /** Label of every object of the kind: no other Secret need be read. */
@@ -61,9 +87,11 @@ export class GeneratedSecrets implements KindGenerated {
       const { type, data } = object as { readonly type?: unknown; readonly data?: SecretData };
       const keys = presentKeys(this.values, data);
       const empty = keys.filter((key) => !data?.[key]);
+      const names = this.texts.map(([name]) => name);
+      const composed = names.length > 0 ? composedOf(object, this.values, names) : undefined;
       return {
         ...kept,
-        ...{ keys, ...(empty.length > 0 && { empty }) },
+        ...{ keys, ...(empty.length > 0 && { empty }), ...(composed !== undefined && { composed }) },
         checksum: secretChecksum(object.metadata, { type, data }),
       };
     };
@@ -89,7 +117,7 @@ export class GeneratedSecrets implements KindGenerated {
 
   propsOf({ metadata }: CustomResource, known?: AnyObject): Generated {
     const name = metadata.name + this.suffix;
-    const keys = Object.keys(this.values).map((key) => [key, { name, key }] as const);
+    const keys = Object.keys(this.all).map((key) => [key, { name, key }] as const);
     const { checksum = UNKNOWN_CHECKSUM } = (known ?? {}) as Partial<KeptSecret>;
     return { secretName: name, keys: Object.fromEntries(keys), checksum };
   }
@@ -119,16 +147,39 @@ export class GeneratedSecrets implements KindGenerated {
     return message ? { type: ROTATED, status: 'True', reason: 'ValuesMade', message } : undefined;
   }
 
-  /** Returns the values to be made, where any are missing, or the annotation asks for all of them again. */
-  missing(cr: CustomResource, known: AnyObject | undefined): GeneratedValues | undefined {
-    const { keys = [], metadata } = (known ?? { metadata: {} }) as KeptSecret;
+  /** Returns what is to be made, where anything is missing or out of date, or the annotation asks for all of it again. */
+  missing(
+    cr: CustomResource,
+    known: AnyObject | undefined,
+  ): Pick<GenerateStep, 'values' | 'texts'> | undefined {
+    const { values } = this;
+    const { keys = [], composed, metadata } = (known ?? { metadata: {} }) as KeptSecret;
+    const texts = this.textsOf(cr);
     const isComplete =
       known &&
       !metadata.deletionTimestamp &&
       controllerOf(known)?.uid === cr.metadata.uid &&
-      Object.keys(this.values).every((key) => keys.includes(key)) &&
+      Object.keys(values).every((key) => keys.includes(key)) &&
+      composed === texts?.template &&
       isFollowed(cr, known);
-    return isComplete ? undefined : this.values;
+    return isComplete ? undefined : { values, ...(texts && { texts }) };
+  }
+
+  /** Returns the texts of a custom resource; none where the kind has none. */
+  private textsOf(cr: CustomResource): ComposedTexts | undefined {
+    if (this.texts.length === 0) return undefined;
+    const compose: ComposedTexts['compose'] = (values) => {
+      const all: Record<string, string> = { ...values };
+      for (const [name, text] of this.texts) {
+        const made: unknown = text({ cr: cr as never, values: all });
+        if (typeof made !== 'string') throw new TypeError(`generated.${name}: text has returned no text`);
+        all[name] = made;
+      }
+      return Object.fromEntries(this.texts.map(([name]) => [name, all[name] ?? '']));
+    };
+    const placeholders = Object.fromEntries(Object.keys(this.values).map((name) => [name, `{${name}}`]));
+    const names = this.texts.map(([name]) => name);
+    return { template: contentHash(compose(placeholders)), names, compose };
   }
 
   /** Returns the event that says what was made, without the values. */

@@ -4,7 +4,7 @@ import { controlOf } from '../values/control.js';
 import type { Control } from '../values/control.js';
 import type { Controller, Lookup, Reader, Watch } from '../contract/controller.js';
 import { NOTHING } from '../contract/plan.js';
-import type { Conclusion, GeneratedValues, OwnStep, Plan, Step } from '../contract/plan.js';
+import type { Conclusion, GenerateStep, OwnStep, Plan, Step } from '../contract/plan.js';
 import { Renderer } from '../render/renderer.js';
 import { OperatorError } from '../contract/error.js';
 import { secretType } from '../values/generated.js';
@@ -97,7 +97,7 @@ interface Desired {
   /** Time at which another rendering may count. @default - unknown */
   readonly requeueAt?: Date;
   /** Values that are made before anything else, so that Pods aren't replaced at once for their checksum. */
-  readonly generate?: GeneratedValues;
+  readonly generate?: Pick<GenerateStep, 'values' | 'texts'>;
   /** The Secret that has the values, as it was before. */
   readonly secret?: AnyObject;
 }
@@ -230,9 +230,9 @@ export class OwnedChildren implements Controller {
     const { cr, own, reader } = pass;
     const { references, generated } = this.owning;
     const secret = generated && reader.get(secretType, generated.keyOf(cr));
-    const generate = generated?.missing(cr, secret);
     let control: Control = {};
     try {
+      const generate = generated?.missing(cr, secret);
       if (cr.metadata.annotations) control = controlOf(cr.metadata.annotations);
       const found = references?.resolve(cr, (...query) => reader.find(...query));
       if (references && !found) return undefined;
@@ -281,7 +281,7 @@ export class OwnedChildren implements Controller {
     const { generated } = this.owning;
     if (control.isPaused) return [];
     if (generated && generate)
-      return [{ do: 'generate', object: generated.secretOf(cr), owner, fieldManager, values: generate }];
+      return [{ do: 'generate', object: generated.secretOf(cr), owner, fieldManager, ...generate }];
     return [
       ...handedOver.map((step) => ({ do: 'handOver', ...step }) as const),
       ...rendered.map((object) => ({

@@ -31,6 +31,9 @@ export const ROTATE_ANNOTATION = 'reconstruct.kosmos.io/rotate';
 /** On the Secret with generated values: the text of the rotation that they were made for, empty before the first, and hashes of earlier ones. */
 export const GENERATED_ANNOTATION = 'reconstruct.kosmos.io/generated';
 
+/** On the Secret with generated values: what its composed texts were made of, by hashes. */
+export const COMPOSED_ANNOTATION = 'reconstruct.kosmos.io/composed';
+
 /** Source of names: a custom resource, or anything that looks like one. */
 export type NamedKind = TypeRef;
 

@@ -93,6 +93,17 @@ export interface GenerateStep {
   readonly owner: OwnerReference;
   readonly fieldManager: string;
   readonly values: GeneratedValues;
+  /** Texts that are made of the values. @default - none */
+  readonly texts?: ComposedTexts;
+}
+
+/** Texts that stand beside generated values in their Secret, and are made of these. */
+export interface ComposedTexts {
+  /** Hash of what they are made of beside the values: with another one, they are made again. */
+  readonly template: string;
+  readonly names: readonly string[];
+  /** Returns the texts by their keys. Called with the values only when the Secret is written. */
+  compose(values: Readonly<Record<string, string>>): Readonly<Record<string, string>>;
 }
 
 /** A value that the operator makes at random: text, or bytes in base64 for a key. */

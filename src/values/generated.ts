@@ -1,8 +1,8 @@
 import type { GeneratedValue, GeneratedValues } from '../contract/plan.js';
-import { GENERATED_ANNOTATION } from '../contract/names.js';
+import { COMPOSED_ANNOTATION, GENERATED_ANNOTATION } from '../contract/names.js';
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
-import { contentHash } from './json.js';
+import { contentHash, isMap, secretChecksum } from './json.js';
 
 /** Type of the condition that says which rotation was followed; the Secret says so too, until it is restored. */
 export const ROTATED = 'Rotated';
@@ -34,6 +34,32 @@ export function presentKeys(values: GeneratedValues, data: SecretData = {}): str
   return Object.keys(data).filter(
     (key) => Object.hasOwn(values, key) && (data[key] || !values[key]?.emptyIsMissing),
   );
+}
+
+/**
+ * Returns the value of `composed`: the template of texts, and a keyed hash of the values that they were made of, with its key.
+ * Who reads it may read the values too, or else can't try them out: they are random.
+ */
+export function composedRecord(template: string, key: string, sources: SecretData): string {
+  return [template, key, secretChecksum({ uid: key }, sources)].join(' ');
+}
+
+/** Returns the template of the texts in a Secret; undefined where they, or the values that they were made of, have been changed. */
+export function composedOf(
+  { metadata, data }: AnyObject,
+  values: GeneratedValues,
+  texts: readonly string[],
+): string | undefined {
+  const [template, key = ''] = metadata.annotations?.[COMPOSED_ANNOTATION]?.split(' ') ?? [];
+  const held = isMap(data) ? data : {};
+  if (template === undefined || !texts.every((name) => Object.hasOwn(held, name))) return undefined;
+  const record = composedRecord(template, key, sourcesOf(values, held));
+  return record === metadata.annotations?.[COMPOSED_ANNOTATION] ? template : undefined;
+}
+
+/** Returns those of the data that are generated values. */
+export function sourcesOf(values: GeneratedValues, data: SecretData): SecretData {
+  return Object.fromEntries(Object.keys(values).map((name) => [name, data[name]]));
 }
 
 /** Maximum number of earlier rotations that a Secret remembers. */

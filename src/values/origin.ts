@@ -36,7 +36,7 @@ export function describeThrown(error: unknown): string {
 
 /** Members of a Secret, as it is kept, that hold none of its values. */
 const WITHOUT_VALUES: ReadonlySet<string> = new Set([
-  ...['apiVersion', 'kind', 'metadata', 'type', 'immutable', 'keys', 'empty', 'checksum'],
+  ...['apiVersion', 'kind', 'metadata', 'type', 'immutable', 'keys', 'empty', 'checksum', 'composed'],
 ]);
 
 /** Calls a function that reads these objects, or objects of these types. @throws `thrownReading` of what it throws */

@@ -134,6 +134,10 @@ describe('defineKind', () => {
     ['related[0]: give a label selector', { related: [{ ...PODS, selector: '' }] }],
     ['related[0]: give a label selector', { related: [{ ...PODS, selector: 'a=(' }] }],
     ['generated.pin: can be guessed', { generated: { pin: { alphabet: 'aa' } } }],
+    [
+      'generated.uri: a text is made by a function alone',
+      { generated: { uri: { text: () => 'a', length: 32 } } },
+    ],
     ['Widget has no namespace for a Secret', { crd: crd({ scope: 'Cluster' }), generated: { key: {} } }],
     ['type Secret is listed twice', { generated: { key: {} }, related: [{ ...PODS, kind: 'Secret' }] }],
     ['subresources: { status: {} }', { crd: crd({ versions: [{ ...VERSION, subresources: {} }] }) }],

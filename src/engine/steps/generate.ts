@@ -1,9 +1,18 @@
-import { randomInt } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import type { Drift } from '../../contract/change.js';
 import { OperatorError } from '../../contract/error.js';
-import { isMadeFor, makeValue, presentKeys, rotationRecord } from '../../values/generated.js';
-import type { GeneratedValues } from '../../contract/plan.js';
-import { ADOPT_BY_ANNOTATION, GENERATED_ANNOTATION } from '../../contract/names.js';
+import {
+  composedOf,
+  composedRecord,
+  isMadeFor,
+  makeValue,
+  presentKeys,
+  rotationRecord,
+  sourcesOf,
+} from '../../values/generated.js';
+import type { SecretData } from '../../values/generated.js';
+import { describeThrown, reading } from '../../values/origin.js';
+import { ADOPT_BY_ANNOTATION, COMPOSED_ANNOTATION, GENERATED_ANNOTATION } from '../../contract/names.js';
 import { controllerOf, describeRef, refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import type { GenerateStep } from '../../contract/plan.js';
@@ -36,15 +45,13 @@ export const generate: StepHandler<GenerateStep> = {
   do: 'generate',
 
   async carryOut(step, hand) {
-    const { object, owner, values } = step;
-    const task: GenerateTask = { ...taskOf(step, hand), owner, values };
+    const { object, owner, values, texts } = step;
+    const task: GenerateTask = { ...taskOf(step, hand), owner, values, ...(texts && { texts }) };
     return { ref: refOf(object), ...(await makeValues(task)) };
   },
 };
 
-interface GenerateTask extends OwnedTask {
-  readonly values: GeneratedValues;
-}
+interface GenerateTask extends OwnedTask, Pick<GenerateStep, 'values' | 'texts'> {}
 
 async function makeValues(task: GenerateTask): Promise<StepOutcome> {
   const { object, fieldManager, owner, values, hand, store, key, intent } = task;
@@ -63,9 +70,14 @@ async function makeValues(task: GenerateTask): Promise<StepOutcome> {
   const by = { fieldManager };
   try {
     if (!known) {
-      const made = Object.keys(values);
+      const { data, annotations } = contentOf(Object.keys(values), task);
+      const made = Object.keys(data);
       await checkOwner(task);
-      const whole = { ...intent, data: dataOf(made, task) };
+      const metadata = {
+        ...intent.metadata,
+        annotations: { ...intent.metadata.annotations, ...annotations },
+      };
+      const whole = { ...intent, metadata, data };
       await write(async () => api.create(type, whole, by), 'created');
       return ofStored({ action: 'created', made }, () => {
         fights.wasCreated(fightId(task), object, task.hash);
@@ -85,11 +97,16 @@ async function makeValues(task: GenerateTask): Promise<StepOutcome> {
   const isSeen = known?.object.metadata.resourceVersion === live.metadata.resourceVersion;
   if (!body.drift && !isSeen) throw changedMeanwhile(object);
   try {
-    const data = dataOf(body.names, task);
-    const patch = { ...body.patch, data };
+    const { data, annotations } = contentOf(body.names, task, isMap(live.data) ? live.data : {});
+    const { metadata } = body.patch;
+    const patch = {
+      ...body.patch,
+      ...{ metadata: { ...metadata, annotations: { ...metadata.annotations, ...annotations } }, data },
+    };
     const stored = await write(async () => api.mergePatch(type, key, patch, by), 'changed');
     if (lacking(stored, task)) throw notKept(stored);
-    const { drift, names: made } = body;
+    const { drift } = body;
+    const made = Object.keys(data);
     return ofStored({ action: 'configured', made }, () => {
       if (drift) fights.corrected(fightId(task), object, drift, task.hash);
     });
@@ -107,6 +124,40 @@ function dataOf(names: readonly string[], { values, hand }: GenerateTask): Reado
   const encoded = (name: string): string =>
     Buffer.from(makeValue(values[name] ?? {}, random)).toString('base64');
   return Object.fromEntries(names.map((name) => [name, encoded(name)]));
+}
+
+/** Returns the data that are written: values that are made, and the texts of these and of those that are there. */
+function contentOf(
+  names: readonly string[],
+  task: GenerateTask,
+  present: SecretData = {},
+): {
+  readonly data: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+} {
+  const { values, texts, intent, hand } = task;
+  const made = dataOf(names, task);
+  if (!texts) return { data: made };
+  const sources = sourcesOf(values, { ...present, ...made });
+  const all: Record<string, string> = {};
+  for (const [name, value] of Object.entries(sources))
+    all[name] = Buffer.from(String(value), 'base64').toString();
+  let composed: Readonly<Record<string, string>>;
+  try {
+    composed = reading([{ ...intent, data: sources }], () => texts.compose(all));
+  } catch (cause) {
+    const message = `The texts of ${describeRef(intent)} can't be made: ${describeThrown(cause)}`;
+    throw new OperatorError({ reason: 'RenderFailed', message, isBug: true, cause });
+  }
+  const encoded = Object.entries(composed).map(([name, text]) => [
+    name,
+    Buffer.from(text).toString('base64'),
+  ]);
+  const key = hand.isDry ? '' : randomBytes(8).toString('hex');
+  return {
+    data: { ...made, ...(Object.fromEntries(encoded) as Readonly<Record<string, string>>) },
+    annotations: { [COMPOSED_ANNOTATION]: composedRecord(texts.template, key, sources) },
+  };
 }
 
 function judged(task: Task, known: Entry | undefined, error: unknown): OperatorError {
@@ -131,28 +182,36 @@ function notKept(secret: AnyObject): OperatorError {
   return new OperatorError({ reason: 'Refused', message });
 }
 
+/** Patch of a Secret's metadata. */
+interface SecretPatch {
+  readonly metadata: { readonly annotations: Readonly<Record<string, string | null>> };
+}
+
 /** Returns which values a Secret lacks, and the patch of its metadata; nothing where all is as it should be. */
 function lacking(
   live: AnyObject,
-  { owner, intent, values }: GenerateTask,
-): { readonly names: readonly string[]; readonly patch: object; readonly drift?: Drift } | undefined {
+  { owner, intent, values, texts }: GenerateTask,
+): { readonly names: readonly string[]; readonly patch: SecretPatch; readonly drift?: Drift } | undefined {
   const { apiVersion, kind, metadata } = live;
   const { namespace, name, uid, resourceVersion, labels = {}, ownerReferences = [] } = metadata;
   const [was, wanted] = [live, intent].map((object) => object.metadata.annotations?.[GENERATED_ANNOTATION]);
   // Values that were there before ours are kept until the next rotation.
   const isRotation = was !== undefined && !isMadeFor(wanted, was);
-  const present = presentKeys(values, isMap(live.data) ? live.data : {});
+  const data = isMap(live.data) ? live.data : {};
+  const present = presentKeys(values, data);
+  const lost = was === undefined ? [] : (texts?.names ?? []).filter((name) => !Object.hasOwn(data, name));
   const names = Object.keys(values).filter((name) => isRotation || !present.includes(name));
   const isOwned = controllerOf(live)?.uid === owner.uid;
   const wantedLabels = Object.entries(intent.metadata.labels ?? {});
   const isLabelled = wantedLabels.every(([label, text]) => labels[label] === text);
   const fields = [
-    ...names.map((name) => `.data.${name}`),
+    ...[...names, ...lost].map((name) => `.data.${name}`),
     ...(isOwned ? [] : ['.metadata.ownerReferences']),
     ...(isLabelled ? [] : ['.metadata.labels']),
     ...(was === undefined ? [`.metadata.annotations.${GENERATED_ANNOTATION}`] : []),
   ];
-  if (fields.length === 0) return undefined;
+  const isOutdated = texts !== undefined && composedOf(live, values, texts.names) !== texts.template;
+  if (fields.length === 0 && !isOutdated) return undefined;
   const owners = [...ownerReferences, ...(isOwned ? [] : [owner])];
   const annotations = {
     ...intent.metadata.annotations,
@@ -163,5 +222,5 @@ function lacking(
   // Refused with a conflict where it has changed since.
   const identity = { namespace, name, uid, resourceVersion };
   const patch = { apiVersion, kind, metadata: { ...identity, ...changes } };
-  return { names, patch, ...(!isRotation && { drift: { managers: [], fields } }) };
+  return { names, patch, ...(!isRotation && fields.length > 0 && { drift: { managers: [], fields } }) };
 }
