@@ -121,6 +121,7 @@ export type {
   OwnStep,
   Plan,
   PruneStep,
+  RememberStep,
   Sample,
   StatusWrite,
   Step,

@@ -69,6 +69,7 @@ export interface KindProps<
   References = unknown,
   Values = unknown,
   Observes extends boolean = false,
+  Remembers extends boolean = false,
 > {
   /**
    * The CRD, as `defineCrd` makes it, or the YAML file that holds it: `new URL('./crd.yaml', import.meta.url)` for one
@@ -81,7 +82,8 @@ export interface KindProps<
     Spec,
     ReferencesOf<References>,
     Generated<keyof Values & string>,
-    Observes extends true ? readonly ChildOf<Children[number]>[] : undefined
+    Observes extends true ? readonly ChildOf<Children[number]>[] : undefined,
+    Remembers extends true ? Partial<Status> : undefined
   >;
   /**
    * Other objects that the construct reads, by the names of its props' `references`. A change of one renders again; nothing
@@ -105,6 +107,13 @@ export interface KindProps<
    * @default false
    */
   readonly observes?: Observes;
+  /**
+   * The construct reads as `status` of its props what the kind's `status` returned last: its fields, not the conditions. They are
+   * stored before anything is made of them, so that a process which ends in between repeats nothing. What has to happen once all the same
+   * is read from a child, since a status can be lost, as in a restored backup.
+   * @default false
+   */
+  readonly remembers?: Remembers;
   /** Types that earlier releases made and this one doesn't: they are pruned. @default - none */
   readonly formerChildren?: readonly Pick<ChildTypeProps, keyof ResourceTypeProps | 'namespaces'>[];
   /** Objects that others make of the children, and that `status` reads. @default - none */
@@ -153,7 +162,8 @@ export function defineKind<
   References = unknown,
   Values = unknown,
   const Observes extends boolean = false,
->(props: KindProps<Spec, Status, Children, References, Values, Observes>): OwnedKind {
+  const Remembers extends boolean = false,
+>(props: KindProps<Spec, Status, Children, References, Values, Observes, Remembers>): OwnedKind {
   checkOptions(props);
   const crd = loadCrd(props.crd);
   const version = storedVersion(crd);
@@ -167,6 +177,7 @@ export function defineKind<
     type,
     ...{ ...(references && { references }), ...(generated && { generated }) },
     ...(props.observes && { observes: true }),
+    ...(props.remembers && { remembers: true }),
     construct: props.construct as KindConstruct<never>,
     children: props.children.map((type) => ({ ...type, ...resourceType(type) })),
     formerChildren: (props.formerChildren ?? []).map((type) => ({ ...type, ...resourceType(type) })),
@@ -174,6 +185,11 @@ export function defineKind<
     ...statusFieldsOf(version),
     ...(props.policySchema && { policySchema: props.policySchema }),
   };
+  if (props.remembers && !props.status)
+    throw misdefined(
+      'defineKind: remembers',
+      'nothing is said that could be remembered; give status: ({ last, now }) => ({ fields: { ... } })',
+    );
   checkScopes(kind.type, 'children', kind.children);
   checkScopes(kind.type, 'formerChildren', kind.formerChildren);
   const secrets =
@@ -307,7 +323,7 @@ const EXAMPLE = "{ apiVersion: 'apps/v1', kind: 'Deployment' }";
 
 const REQUIRED = ['crd', 'construct', 'children'];
 const NAMES = [
-  ...[...REQUIRED, 'references', 'generated', 'observes', 'formerChildren', 'related'],
+  ...[...REQUIRED, 'references', 'generated', 'observes', 'remembers', 'formerChildren', 'related'],
   ...['handOver', 'policySchema', 'status'],
 ];
 const OF_A_TYPE = ['apiVersion', 'kind', 'plural', 'namespaced'];

@@ -34,6 +34,7 @@ import {
   observedOf,
   ownerUidOf,
   recordOf,
+  rememberedOf,
   requireReadable,
   unreadableFor,
   withKeptStatus,
@@ -81,6 +82,10 @@ interface Pass {
   readonly own: readonly AnyObject[];
   readonly reader: Reader;
   readonly now: Date;
+  /** Fields that the kind's status returned last, or those of `news`. @default - the kind doesn't remember them */
+  readonly last?: object;
+  /** Status whose fields differ from those that are stored. @default - none does */
+  readonly news?: StatusReport<object>;
 }
 
 /** Desired state. */
@@ -108,7 +113,9 @@ interface StatusParts {
   /** Status in the words of the kind. */
   readonly report: StatusReport<object>;
   readonly failure: OperatorError | undefined;
-  readonly drifted: ConditionProps | undefined;
+  readonly drifted?: ConditionProps | undefined;
+  /** Whether the present generation has yet to be carried out. @default false */
+  readonly isEarly?: boolean;
 }
 
 /** The adapter from "one custom resource, its own children" to the core contract; made by `defineKind`. */
@@ -163,7 +170,7 @@ export class OwnedChildren implements Controller {
     const owner = { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
     const controlled = this.controlled(cr, reader);
     const own = this.own(cr, reader);
-    const pass: Pass = { cr, owner, reader, now, controlled, own };
+    const pass = this.recalled({ cr, owner, reader, now, controlled, own });
     const desired = this.desired(pass);
     if (!desired) {
       const next = new Date(now.getTime() + UNKNOWN_MILLISECONDS);
@@ -187,6 +194,18 @@ export class OwnedChildren implements Controller {
     types: readonly ResourceType[] = this.owning.children,
   ): readonly AnyObject[] {
     return types.flatMap((type) => reader.controlledBy(type, uid, fieldManager));
+  }
+
+  /** Returns the pass with what the kind remembers as it is going to be: children follow from fields that are stored before them. */
+  private recalled(pass: Pass): Pass {
+    if (!this.owning.remembers) return pass;
+    const { remembered: last = {} } = pass.cr as { readonly remembered?: object };
+    // What is remembered changes what is rendered: it stays, too.
+    if (this.renderer.isHeld(keyOf(pass.cr))) return { ...pass, last };
+    const { report, error } = this.ownReport({ ...pass, last }, pass.own, []);
+    const { fields = {} } = report;
+    if (error || canonicalJson(fields) === canonicalJson(last)) return { ...pass, last };
+    return { ...pass, last: fields, news: report };
   }
 
   /** Returns what the custom resource controls and the operator has applied for it, whether or not it is rendered. */
@@ -225,8 +244,11 @@ export class OwnedChildren implements Controller {
     );
   }
 
-  /** Returns undefined while it isn't known what the custom resource refers to. */
-  private desired(pass: Pass): Desired | undefined {
+  /**
+   * Returns undefined while it isn't known what the custom resource refers to.
+   * @param isFinal whether it is carried out, so that it counts for what settles
+   */
+  private desired(pass: Pass, isFinal = true): Desired | undefined {
     const { cr, own, reader } = pass;
     const { references, generated } = this.owning;
     const secret = generated && reader.get(secretType, generated.keyOf(cr));
@@ -238,15 +260,17 @@ export class OwnedChildren implements Controller {
       if (references && !found) return undefined;
       requireReadable([cr]);
       generated?.requireClear(cr, secret);
-      const inputs = (found ?? generated) && {
+      const { last } = pass;
+      const inputs = (found ?? generated ?? last) && {
         ...(found && { references: found }),
         ...(generated && { generated: generated.propsOf(cr, secret) }),
+        ...(last && { status: last }),
       };
       const isPaused = control.isPaused ?? false;
       const { held, ...rendering } = this.renderer.render(cr, inputs, {
         ...pass,
-        isPaused,
-        isFinal: !generate,
+        isPaused: isPaused || !isFinal,
+        isFinal: isFinal && !generate,
       });
       return {
         ...{ control, ...rendering, handedOver: this.handedOver(cr, own) },
@@ -280,9 +304,16 @@ export class OwnedChildren implements Controller {
     };
     const { generated } = this.owning;
     if (control.isPaused) return [];
+    const remembered: Step[] = pass.news
+      ? [this.remembering(pass, pass.news, desired), { do: 'barrier' }]
+      : [];
     if (generated && generate)
-      return [{ do: 'generate', object: generated.secretOf(cr), owner, fieldManager, ...generate }];
+      return [
+        ...remembered,
+        { do: 'generate', object: generated.secretOf(cr), owner, fieldManager, ...generate },
+      ];
     return [
+      ...remembered,
       ...handedOver.map((step) => ({ do: 'handOver', ...step }) as const),
       ...rendered.map((object) => ({
         ...({ do: 'own', object, ...boundTo(object) } as const),
@@ -295,6 +326,17 @@ export class OwnedChildren implements Controller {
       { do: 'barrier' },
       ...(error ? [] : this.pruned(pass, desired)),
     ];
+  }
+
+  private remembering(pass: Pass, report: StatusReport<object>, desired: Desired): Step {
+    const parts = { children: pass.own, report, failure: desired.error, isEarly: true };
+    const { status } = this.statusOf(pass, desired, parts);
+    return {
+      do: 'remember',
+      object: pass.cr as AnyObject & LiveResource,
+      fieldManager: this.statusManager,
+      status,
+    };
   }
 
   private pruned({ cr, own, reader }: Pass, { rendered }: Desired): Step[] {
@@ -323,16 +365,19 @@ export class OwnedChildren implements Controller {
 
   /** Returns what every plan ends with. A failure stands in the conditions, but what the children say stays of use beside it. */
   private conclude(pass: Pass, desired: Desired, changes: ChangeSet): Conclusion {
-    const { cr, owner } = pass;
+    const { cr, owner, reader } = pass;
     const { generated } = this.owning;
     const { generate, secret, control, rendered } = desired;
     const done = new Set(changes.map(({ action }) => action));
-    const next = this.isUnfinished(pass, desired, done) && { next: 'now' as const };
+    const isUnfinished = this.isUnfinished(pass, desired, done);
     const regarding = { ...refOf(cr), uid: owner.uid };
     const made = generate && !control.isPaused ? generated?.eventOf(cr, secret, changes) : undefined;
     // The next plan follows at once, and says more.
     if (generate && !control.isPaused && !done.has('failed'))
-      return { status: [], events: made ? [{ regarding, event: made }] : [], ...next };
+      return {
+        ...{ status: [], events: made ? [{ regarding, event: made }] : [] },
+        ...(isUnfinished && { next: 'now' }),
+      };
     const isUnchanged = done.size === Number(done.has('unchanged'));
     // Where nothing can be rendered, what was applied before is all there is to say.
     const children =
@@ -343,7 +388,9 @@ export class OwnedChildren implements Controller {
       ? changes.flatMap(({ ref, error }) => (error ? { ref, error } : []))
       : [];
     const failures = desired.error ? [{ error: desired.error }, ...failed] : failed;
-    const { report, error } = this.ownReport(pass, children, failures);
+    const { report: latest, error } = this.ownReport(pass, children, failures);
+    const { last } = pass;
+    const report = last && this.renderer.isHeld(keyOf(cr)) ? { ...latest, fields: last } : latest;
     const failure = worstOf(failures) ?? error;
     const drifted = done.has('drifted') ? driftedCondition(changes) : undefined;
     const parts = { children, report, failure, drifted };
@@ -353,19 +400,33 @@ export class OwnedChildren implements Controller {
       drifted || done.has('corrected') ? driftEvent(cr, changes) : undefined,
       made,
     ];
+    const { remembers, type } = this.owning;
+    // What was remembered before the children came has another version.
+    const target = (remembers && (reader.get(type, keyOf(cr)) as LiveResource | undefined)) || cr;
+    const isConditional = remembers && { isConditional: true };
+    const isNext = isUnfinished || (remembers && !error && this.rendersOtherwise(pass, desired, report));
     return {
-      status: [{ target: cr, fieldManager: this.statusManager, status }],
+      status: [{ target, fieldManager: this.statusManager, status, ...isConditional }],
       events: events.flatMap((event) => (event ? { regarding, event } : [])),
       ...(requeueAt && { next: requeueAt }),
-      ...next,
+      ...(isNext && { next: 'now' }),
       ...(error && { error }),
     };
+  }
+
+  /** Reports whether the construct makes something else of the fields that its status has now: then a plan of these follows at once. */
+  private rendersOtherwise(pass: Pass, desired: Desired, { fields = {} }: StatusReport<object>): boolean {
+    if (desired.error || canonicalJson(fields) === canonicalJson(pass.last ?? {})) return false;
+    const next = this.desired({ ...pass, last: fields }, false);
+    return (
+      next !== undefined && next.rendered.map(contentHash).join() !== desired.rendered.map(contentHash).join()
+    );
   }
 
   private statusOf(
     pass: Pass,
     desired: Desired,
-    { children, report, failure, drifted }: StatusParts,
+    { children, report, failure, drifted, isEarly }: StatusParts,
   ): { readonly readiness: Readiness; readonly status: object; readonly requeueAt?: Date } {
     const { cr, reader, now } = pass;
     const { control, rendered } = desired;
@@ -388,7 +449,7 @@ export class OwnedChildren implements Controller {
     const others =
       held.length > 0 ? conditions.filter(({ type }) => !held.some((one) => one.type === type)) : conditions;
     // An edit that waits has not been observed, so tools don't take the state of its children for that of the edit.
-    const generation = isPaused ? observedGenerationOf(cr) : cr.metadata.generation;
+    const generation = isPaused || isEarly ? observedGenerationOf(cr) : cr.metadata.generation;
     const shown = isPaused && !failure ? asPaused(readiness) : readiness;
     const all = [...standardConditions(shown), ...held, ...others];
     const times = [waiting?.requeueAt, report.requeueAt, desired.requeueAt].filter((at) => at !== undefined);
@@ -419,12 +480,12 @@ export class OwnedChildren implements Controller {
     children: readonly AnyObject[],
     failures: readonly Failure[],
   ): { readonly report: StatusReport<object>; readonly error?: OperatorError } {
-    const { cr, now } = pass;
+    const { cr, now, last } = pass;
     const { status } = this.functions;
     if (!status || unreadableFor(cr)) return { report: {} };
     const related = this.related(pass);
     try {
-      const input = { cr: cr as never, children, related, failures, now };
+      const input = { cr: cr as never, children, related, failures, now, ...(last && { last }) };
       const report = reading([...children, ...related], () => status(input));
       requireKnownFields(report.fields ?? {}, this.owning.statusFields);
       // Throws for what can't be sent.
@@ -493,7 +554,7 @@ export function watchesFor(kind: OwningKind): Watch[] {
   const watches: Watch[] = [
     {
       type: kind.type,
-      keep: keepWithoutManagedFields,
+      keep: kind.remembers ? keepRemembering(statusFieldManager(kind.type.kind)) : keepWithoutManagedFields,
       // An owner reference that blocks the owner's deletion may only be set by who may finalize the owner.
       // https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#ownerreferencespermissionenforcement
       writes: ['status', 'finalizers'],
@@ -545,6 +606,11 @@ export function keepWithoutManagedFields(object: AnyObject): AnyObject {
     managedFields?: unknown;
   };
   return { ...object, metadata };
+}
+
+/** Returns a projection that keeps what a status manager has applied, too. */
+function keepRemembering(manager: string): Projection {
+  return (object) => ({ ...keepWithoutManagedFields(object), remembered: rememberedOf(object, manager) });
 }
 
 /** Keeps the labels too, which `nameOf` reads. */

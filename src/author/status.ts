@@ -19,6 +19,8 @@ export interface StatusInput<Spec, Status, Child extends AnyObject = AnyObject> 
   readonly failures: readonly Failure[];
   /** The time of this reconcile; the only clock to read. */
   readonly now: Date;
+  /** Fields that it returned last, as they are stored, of a kind that `remembers` them; none at first. @default - the kind doesn't */
+  readonly last?: Partial<Status>;
 }
 
 /** Objects that are made of the children by others, such as Pods: read for the status, and never written. */

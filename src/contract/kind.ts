@@ -27,19 +27,28 @@ export interface CustomResourceProps<Spec> {
   readonly generated?: unknown;
   /** The children as they are, of a kind that `observes` them; none of them without a cluster. @default - the kind doesn't */
   readonly observed?: unknown;
+  /** Fields that the kind's `status` returned last, of a kind that `remembers` them; none at first. @default - the kind doesn't */
+  readonly status?: unknown;
 }
 
 /** Policy of the admin, by the name of the kind, e.g. `widget`; from `--policy`. */
 export type Policy = Readonly<Record<string, unknown>>;
 
 /** A cdk8s construct that builds the objects of one custom resource. It must depend on its props alone. */
-export type KindConstruct<Spec, References = unknown, Values = unknown, Observed = unknown> = new (
+export type KindConstruct<
+  Spec,
+  References = unknown,
+  Values = unknown,
+  Observed = unknown,
+  Remembered = unknown,
+> = new (
   scope: Construct,
   id: string,
   props: CustomResourceProps<Spec> & {
     readonly references: References;
     readonly generated: Values;
     readonly observed: Observed;
+    readonly status: Remembered;
   },
 ) => Construct;
 
@@ -97,6 +106,8 @@ export interface RenderInputs {
   readonly generated?: Generated;
   /** The children, for a kind that observes them. @default - none is there, or known */
   readonly observed?: readonly AnyObject[];
+  /** Fields of the status, for a kind that remembers them. @default - none */
+  readonly status?: object;
 }
 
 /** Objects of one custom resource, in the order of their application. */
@@ -142,6 +153,8 @@ export interface RenderedKind {
   readonly generated?: KindGenerated;
   /** Whether the construct reads what its children say. @default false */
   readonly observes?: boolean;
+  /** Whether the construct reads what the kind's own status said last. @default false */
+  readonly remembers?: boolean;
 }
 
 /** Surroundings of a kind's controllers. */

@@ -46,7 +46,17 @@ export interface Conclusion {
 export const NOTHING: Plan = { steps: [], conclude: () => ({ status: [], events: [] }) };
 
 /** Step of a plan. What each does is written at its handler, in `src/engine/steps/`. */
-export type Step = OwnStep | HandOverStep | GenerateStep | PruneStep | CollectStep | Barrier | ForeignStep;
+export type Step =
+  RememberStep | OwnStep | HandOverStep | GenerateStep | PruneStep | CollectStep | Barrier | ForeignStep;
+
+/** Status of a custom resource that the steps behind it follow from: written first, and with a barrier behind it they wait for that. */
+export interface RememberStep {
+  readonly do: 'remember';
+  /** The custom resource, as known: nothing is written where it has another version. */
+  readonly object: AnyObject;
+  readonly fieldManager: string;
+  readonly status: object;
+}
 
 /** Object that belongs to one owner: created, corrected by force, and refused with `OwnershipConflict` where others own it. */
 export interface OwnStep {
@@ -169,6 +179,8 @@ export interface StatusWrite {
   readonly fieldManager: string;
   /** Status, or the error for which there is none: then the write fails with it, and no other. */
   readonly status: object | OperatorError;
+  /** Whether it is written only where the custom resource has the version of `target`. @default false */
+  readonly isConditional?: boolean;
 }
 
 /** Event to be sent. */

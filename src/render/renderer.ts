@@ -137,8 +137,8 @@ export class Renderer {
     if (!isFinal) return { rendered };
     if (!recent && this.requireSteady(cr, inputs, basis, rendered, own))
       setLatest(this.recent, keyOf(cr), { basis, rendered, at }, MAX_RECENT);
-    if (!inputs?.observed && !inputs?.references) return { rendered };
-    const { observed, references, ...others } = inputs;
+    if (!inputs?.observed && !inputs?.references && !inputs?.status) return { rendered };
+    const { observed, references, status, ...others } = inputs;
     const memory = this.memoryOf(cr);
     const edit = this.basisOf(cr, others);
     const course = isSame(memory.settling?.basis, edit)
@@ -146,6 +146,11 @@ export class Renderer {
       : new Course(rendered.map(contentHash), at);
     memory.settling = { basis: edit, course };
     return course.applied(rendered, at);
+  }
+
+  /** Reports whether an earlier rendering of a custom resource is applied, since the later ones don't settle. */
+  isHeld(key: string): boolean {
+    return this.memories.get(key)?.settling?.course.isHeld === true;
   }
 
   /** Forgets a custom resource that has gone. */

@@ -72,6 +72,11 @@ export class Course {
     this.seen = new Set([last.join()]);
   }
 
+  /** Whether one rendering is applied in place of later ones. */
+  get isHeld(): boolean {
+    return this.held !== undefined;
+  }
+
   /** Returns the course after another rendering. */
   next(cr: CustomResource, rendered: Rendered, at: number): Course {
     const { held, holdMilliseconds } = this;

@@ -38,7 +38,13 @@ export const synthesize: Render = (kind, cr, inputs) => {
 function build(
   kind: RenderedKind,
   cr: CustomResource,
-  { policy, references, generated = kind.generated?.propsOf(cr), observed = [] }: RenderInputs = {},
+  {
+    policy,
+    references,
+    generated = kind.generated?.propsOf(cr),
+    observed = [],
+    status = {},
+  }: RenderInputs = {},
   resolver: IResolver,
 ): { readonly objects: AnyObject[]; readonly before?: ReadonlyMap<number, readonly number[]> } {
   const { name, namespace } = cr.metadata;
@@ -58,6 +64,7 @@ function build(
     references,
     ...(generated && { generated }),
     ...(kind.observes && { observed }),
+    ...(kind.remembers && { status: copyPlain(status, 'status') }),
   };
   new kind.construct(chart, name, props as ConstructorParameters<typeof kind.construct>[2]);
   const all = chart.node.findAll();

@@ -9,6 +9,7 @@ import { deepFreeze, isMap, isTooDeep } from './json.js';
 import { controllerOf, objectId } from '../contract/object.js';
 import type {
   AnyObject,
+  FieldsV1,
   KubernetesObject,
   ManagedFieldsEntry,
   ObjectMeta,
@@ -100,6 +101,41 @@ function countedSpec(object: AnyObject): object | undefined {
     ...(replicas !== undefined && { replicas }),
     ...(updateStrategy !== undefined && { updateStrategy }),
   };
+}
+
+/**
+ * Returns the fields of a custom resource's status that a field manager has applied, but for conditions and the generation: what
+ * others have written there is left out.
+ */
+export function rememberedOf(object: AnyObject, manager: string): Readonly<Record<string, unknown>> {
+  const entry = managedFieldsOf(object).find(
+    (one) => one.manager === manager && one.operation === 'Apply' && one.subresource === 'status',
+  );
+  const fields = entry?.fieldsV1?.['f:status'];
+  const part = fields && !isTooDeep(fields) ? partOf(object.status, fields) : {};
+  const { conditions, observedGeneration, ...remembered } = isMap(part) ? part : {};
+  return remembered;
+}
+
+/** Returns the part of a value that a set of fields names: of maps what is below, of keyed lists the items. */
+function partOf(value: unknown, fields: FieldsV1): unknown {
+  const segments = Object.keys(fields).filter((segment) => segment !== '.');
+  if (segments.length === 0) return value;
+  if (Array.isArray(value)) return value.filter((item) => segments.some((segment) => isNamed(item, segment)));
+  if (!isMap(value)) return value;
+  const part: Record<string, unknown> = {};
+  for (const segment of segments) {
+    const name = segment.slice(2);
+    if (Object.hasOwn(value, name)) part[name] = partOf(value[name], fields[segment] ?? {});
+  }
+  return part;
+}
+
+/** Reports whether a segment of a set of fields names an item of a list. */
+function isNamed(item: unknown, segment: string): boolean {
+  const named = JSON.parse(segment.slice(2)) as unknown;
+  if (!isMap(named)) return item === named;
+  return isMap(item) && Object.entries(named).every(([key, value]) => item[key] === value);
 }
 
 /** Holds for another copy of this package too: an author's kinds may bring their own. */

@@ -19,6 +19,7 @@ import { generate } from '../steps/generate.js';
 import { handOver } from '../steps/hand-over.js';
 import { own } from '../steps/own.js';
 import { prune } from '../steps/prune.js';
+import { remember } from '../steps/remember.js';
 import { isStatusCurrent, previewStatus, writeStatus } from '../steps/apply.js';
 import type { StoreReader } from '../watch/reader.js';
 import { WOULD_DELETE } from './hand.js';
@@ -33,6 +34,7 @@ const BUILT_IN: Readonly<Record<Exclude<HandledStep, ForeignStep>['do'], StepHan
   generate,
   prune,
   collect,
+  remember,
 };
 
 /**

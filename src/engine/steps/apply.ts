@@ -298,10 +298,11 @@ export function isStatusCurrent(write: StatusWrite, hand: Hand): boolean {
   return !(write.status instanceof OperatorError) && isWritten(statusTask(write, write.status, hand));
 }
 
-function statusTask({ target, fieldManager }: StatusWrite, status: object, hand: Hand): Task {
+function statusTask({ target, fieldManager, isConditional }: StatusWrite, status: object, hand: Hand): Task {
   const { apiVersion, kind, metadata } = target;
-  const { namespace, name, uid } = metadata;
-  const identity = { ...(namespace && { namespace }), name, ...(uid && { uid }) };
+  const { namespace, name, uid, resourceVersion } = metadata;
+  const version = isConditional && resourceVersion !== undefined ? { resourceVersion } : {};
+  const identity = { ...(namespace && { namespace }), name, ...(uid && { uid }), ...version };
   const body = { apiVersion, kind, metadata: identity, status };
   const id = objectId(target);
   return {
