@@ -46,8 +46,12 @@ export async function accountKubeconfig(cluster: Cluster, user: string): Promise
   return path;
 }
 
+export async function ensureNamespace(cluster: Cluster, name: string): Promise<void> {
+  await cluster.apply(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } }, 'test');
+}
+
 async function makeAccount(cluster: Cluster, user: string): Promise<string> {
-  await cluster.apply(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: user } }, 'test');
+  await ensureNamespace(cluster, user);
   const metadata = { name: INSTALL_NAME, namespace: user };
   await cluster.apply(accounts, { apiVersion: 'v1', kind: 'ServiceAccount', metadata }, 'test');
   return tokenOf(cluster, metadata);

@@ -1,15 +1,15 @@
 import { messageOf, OperatorError } from '../contract/error.js';
 import { isGenerated } from '../values/generated.js';
 import type { Rendered } from '../contract/kind.js';
-import { childrenFieldManager, GENERATED_ANNOTATION } from '../contract/names.js';
+import { childrenFieldManager, GENERATED_ANNOTATION, recordedFieldManager } from '../contract/names.js';
 import { contentHash } from '../values/json.js';
-import { controllerOf, objectId } from '../contract/object.js';
+import { controllerOf, objectId, splitKey } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
 import { readinessIn } from '../author/order.js';
 import { waitOf } from '../values/readiness.js';
 import { renderObserving } from '../render/settling.js';
-import { observedOf, recordOf, wasAppliedBy } from '../values/projections.js';
+import { observedOf, ownerUidOf, recordOf, wasAppliedBy } from '../values/projections.js';
 import { APPLY } from '../client/api.js';
 import type { ApiRequest, ApiResponse } from '../client/transport.js';
 import type { Cluster, Place } from './cluster.js';
@@ -71,9 +71,10 @@ export class WriteAudit {
   /** Returns which object is applied before those are ready that it depends on, judged by what there is now. */
   private async tooEarly(object: AnyObject): Promise<string | undefined> {
     const hash = recordOf(object)?.hash;
-    const owner = controllerOf(object);
-    if (hash === undefined || !owner) return undefined;
-    const cr = await this.trial.run.cluster.find<CustomResource>(this.trial.place(owner.name));
+    const of = recordOf(object)?.of;
+    const owner = of ? splitKey(of.key).name : controllerOf(object)?.name;
+    if (hash === undefined || owner === undefined) return undefined;
+    const cr = await this.trial.run.cluster.find<CustomResource>(this.trial.place(owner));
     const rendered = cr && (await renderingOf(this.trial, cr).catch(ifRefused));
     const present = rendered?.find((one) => objectId(one) === objectId(object));
     // What was rendered of an earlier state goes by that one.
@@ -120,9 +121,12 @@ export async function renderingOf(trial: AuditedTrial, cr: CustomResource): Prom
   const { generated } = generatedOf(run, cr, references);
   const inputs = { references, ...(generated && { generated }) };
   if (!observes) return rendered(run, cr, inputs);
-  const controlled = references.filter((object) => controllerOf(object)?.uid === cr.metadata.uid);
-  const manager = childrenFieldManager(run.kind.type.kind);
-  const observable = { controlled, own: controlled.filter((object) => wasAppliedBy(manager, object)) };
+  const { uid = '' } = cr.metadata;
+  const controlled = references.filter((object) => ownerUidOf(object) === uid);
+  const { kind } = run.kind.type;
+  const managers = [childrenFieldManager(kind), recordedFieldManager(kind, uid)];
+  const own = controlled.filter((object) => managers.some((manager) => wasAppliedBy(manager, object)));
+  const observable = { controlled, own };
   return renderObserving(cr, observable, (found) => {
     const observed = observedOf(found.flatMap((one) => kept(run, one) ?? []));
     return rendered(run, cr, { ...inputs, observed });

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { isHashAnnotation } from '../contract/names.js';
-import { controllerOf, describeRef, objectId } from '../contract/object.js';
+import { describeRef, objectId } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { describePath, driftOf, fieldAt } from '../engine/steps/managed-fields.js';
 import { isContainer } from '../values/json.js';
@@ -14,7 +14,7 @@ import { allowPods, attempt, conditionOf, CONVERGENCE_MILLISECONDS, denyPods, is
 import { isReady, rolledOut, soon, trialOfEach } from './trial.js';
 import type { ConformanceRun, Trial } from './trial.js';
 import type { AcceptedApply } from './wire.js';
-import { managedFieldsOf } from '../values/projections.js';
+import { managedFieldsOf, ownerUidOf } from '../values/projections.js';
 
 const WATCHED_MILLISECONDS = 2_000;
 /** Number of times that work of the cluster itself may lead to another write or request. */
@@ -121,7 +121,7 @@ export async function ownership(run: ConformanceRun): Promise<Outcome> {
     const { metadata } = await trial.settled();
     const objects = await trial.objects();
     const own = objects.filter((object) => !trial.isShared(object));
-    const foreign = own.find((object) => controllerOf(object)?.uid !== metadata.uid);
+    const foreign = own.find((object) => ownerUidOf(object) !== metadata.uid);
     if (foreign)
       throw new Error(
         `${foreign.kind} ${foreign.metadata.name} isn't owned by the custom resource: give its apply an owner`,

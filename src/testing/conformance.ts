@@ -9,7 +9,7 @@ import { rulesFor } from '../install/rules.js';
 import { judge, KnownKinds } from '../validate/custom-resource.js';
 import { formatProblem } from '../validate/problem.js';
 import { showValue } from '../values/path.js';
-import { accountKubeconfig, grant, installCrd, withdraw } from './account.js';
+import { accountKubeconfig, ensureNamespace, grant, installCrd, withdraw } from './account.js';
 import { collisions, ownership, settling, status } from './checks.js';
 import { Cluster } from './cluster.js';
 import { events, kills, observed, order, references, values } from './disturbances.js';
@@ -18,7 +18,7 @@ import { listKeys, rendering } from './offline-checks.js';
 import { withSandbox } from './operator.js';
 import { CHECK_NAMES, formatProgress, formatReport, shortest } from './report.js';
 import type { CheckName, CheckResult, Outcome, ConformanceReport } from './report.js';
-import { ANY_SITE, contextOf, effectsOf, testedKind } from './tested-kind.js';
+import { ANY_SITE, contextOf, effectsOf, elsewhereOf, testedKind } from './tested-kind.js';
 import type { MakeSurroundings, Sample } from './tested-kind.js';
 import { CONVERGENCE_MILLISECONDS, Pace, removeNamespace } from './trial.js';
 import type { ConformanceRun } from './trial.js';
@@ -108,6 +108,10 @@ async function runChecks(
   const started = performance.now();
   const user = await cluster.makeNamespace('conformance-operator');
   try {
+    const elsewhere = elsewhereOf(kind).flatMap(({ namespaces = [] }) =>
+      namespaces === '*' ? [] : namespaces,
+    );
+    for (const namespace of new Set(elsewhere)) await ensureNamespace(cluster, namespace);
     // Rights that follow from flags are granted for each trial, in its namespaces.
     if (!surroundings) await grant(cluster, { user, rules: rulesFor([kind]) });
     const run: ConformanceRun = {

@@ -1,6 +1,7 @@
 import type { Condition } from '../contract/conditions.js';
 import { storedVersion } from '../contract/crd.js';
-import type { Generated } from '../contract/kind.js';
+import { isElsewhere } from '../contract/kind.js';
+import type { Generated, RenderedType } from '../contract/kind.js';
 import type { FlagValues, Kind, KindContext, Rendered, RenderInputs } from '../contract/kind.js';
 import { objectId } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
@@ -97,20 +98,29 @@ export interface Made {
 
 /** Reads from the watches of a kind what it applies, and what of others it deletes. */
 export function effectsOf(kind: Kind, context: KindContext): { made: Made[]; removes: ResourceType[] } {
+  const elsewhere = elsewhereOf(kind).map(groupKind);
   const watches = kind
     .controllers(context)
     .flatMap((controller) => controller.watches)
-    .filter(({ type }) => type.namespaced && groupKind(type) !== groupKind(kind.type));
+    .filter(({ type }) => type.namespaced || elsewhere.includes(groupKind(type)))
+    .filter(({ type }) => groupKind(type) !== groupKind(kind.type));
   const made = watches
     .filter(({ writes = [] }) => writes.includes('create') || writes.includes('patch'))
     .map(({ type, namespaces, name, writes }) => ({
-      ...{ type, namespaces, name, isCreated: writes?.includes('create') ?? false },
+      ...{ type, name, isCreated: writes?.includes('create') ?? false },
+      // Children elsewhere are one custom resource's all the same.
+      namespaces: elsewhere.includes(groupKind(type)) ? undefined : namespaces,
     }));
   const applied = made.map(({ type }) => groupKind(type));
   const removed = watches.filter(
     ({ type, writes }) => writes?.includes('delete') && !applied.includes(groupKind(type)),
   );
   return { made, removes: distinct(removed.map(({ type }) => type)) };
+}
+
+/** Returns the types of children that may be where their owner is only recorded. */
+export function elsewhereOf({ type, rendering }: Kind): readonly RenderedType[] {
+  return 'each' in rendering ? rendering.each.children.filter((child) => isElsewhere(type, child)) : [];
 }
 
 function distinct(types: readonly ResourceType[]): ResourceType[] {

@@ -2,9 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { Condition } from '../contract/conditions.js';
 import { isHashAnnotation, selectorLabels } from '../contract/names.js';
-import { objectId } from '../contract/object.js';
+import { objectId, splitKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
-import { withKeptStatus } from '../values/projections.js';
+import { recordOf, withKeptStatus } from '../values/projections.js';
 import { childReadiness } from '../values/readiness.js';
 import { groupKind, resourceType } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
@@ -19,7 +19,7 @@ import type { Normal } from './compare.js';
 import { eventually } from './eventually.js';
 import { Operator } from './operator.js';
 import type { Failure } from './report.js';
-import { ANY_SITE, contextOf, effectsOf, generatedOf, kept, rendered } from './tested-kind.js';
+import { ANY_SITE, contextOf, effectsOf, elsewhereOf, generatedOf, kept, rendered } from './tested-kind.js';
 import type { LiveResource, Made, Sample, Site, Surroundings, TestedKind } from './tested-kind.js';
 import type { Random, Spec } from './walk.js';
 
@@ -231,12 +231,30 @@ export class Trial implements AsyncDisposable {
   /** Returns the objects of these types in the namespaces of the trial. */
   async list(types: readonly ResourceType[]): Promise<AnyObject[]> {
     const lists = types.flatMap((type) =>
-      this.namespaces.map(async (namespace) => {
+      this.placesOf(type).map(async (namespace) => {
         const objects = await this.run.cluster.listIfServed(type, namespace);
-        return objects.map((object) => ({ ...object, apiVersion: type.apiVersion, kind: type.kind }));
+        const own = this.namespaces.includes(namespace)
+          ? objects
+          : objects.filter((one) => this.isRecorded(one));
+        return own.map((object) => ({ ...object, apiVersion: type.apiVersion, kind: type.kind }));
       }),
     );
     return (await Promise.all(lists)).flat();
+  }
+
+  /** Returns the namespaces where objects of a type may be; an empty one stands for all. */
+  private placesOf(type: ResourceType): readonly string[] {
+    const elsewhere = elsewhereOf(this.run.kind).find((one) => groupKind(one) === groupKind(type));
+    if (!elsewhere) return this.namespaces;
+    const { namespaces = '*' } = elsewhere;
+    return namespaces === '*' ? [''] : [...new Set([...this.namespaces, ...namespaces])];
+  }
+
+  /** Reports whether an object is in the trial's namespaces, or belongs to a custom resource there. */
+  private isRecorded(object: AnyObject): boolean {
+    const key = recordOf(object)?.of?.key;
+    const { namespace } = key === undefined ? object.metadata : splitKey(key);
+    return this.namespaces.includes(namespace ?? '');
   }
 
   get(name = this.name): Promise<LiveResource> {

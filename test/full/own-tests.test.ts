@@ -12,6 +12,7 @@ const examples = await Promise.all(
     'port-rule',
     'event-bus',
     'journal',
+    'listing',
     'public-address',
     'scheduled-task',
     'tenant',

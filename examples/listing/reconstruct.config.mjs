@@ -1,0 +1,4 @@
+// @ts-check
+import { listing } from './kind.mjs';
+
+export default { kinds: [listing] };
