@@ -98,7 +98,8 @@ export class MemoryCluster implements ClusterApi {
           (namespace === undefined || object.metadata.namespace === namespace) &&
           wanted.every((part) => {
             const [label = '', value] = part.split('=');
-            return object.metadata.labels?.[label] === value;
+            const its = object.metadata.labels?.[label];
+            return value === undefined ? its !== undefined : its === value;
           }),
       ),
     );

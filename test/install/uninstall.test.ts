@@ -1,5 +1,9 @@
+import { join } from 'node:path';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { repoFolder } from '../../sandbox/paths.js';
+import { loadKinds } from '../../src/cli/config.js';
 import { OperatorError } from '../../src/contract/error.js';
+import { APPLIED_HASH_ANNOTATION } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { applyInstallation, installableKinds } from '../../src/install/apply.js';
 import { installManifests } from '../../src/install/manifests.js';
@@ -70,6 +74,29 @@ describe('uninstall', () => {
     ]);
     expect(writes.at(-1)).toBe('delete Namespace ops Background');
     expect(namesLeft()).toEqual(['ConfigMap foreign', 'ConfigMap tcp', 'Service proxy']);
+  });
+
+  it('purges what custom resources have made elsewhere, and nothing that others have recorded, or that is kept', async () => {
+    const [kind] = await loadKinds({
+      config: join(repoFolder(), 'examples/listing/reconstruct.config.mjs'),
+      builtIn: [],
+    });
+    const labels = { 'listings.example.com/listing': 'shop' };
+    const entry = (name: string, record: string, manager = 'listing-controller:u'): AnyObject =>
+      named('ConfigMap', 'catalog', name, {
+        labels,
+        annotations: { [APPLIED_HASH_ANNOTATION]: `x u ${record}` },
+        managedFields: [{ manager, operation: 'Apply' }],
+      });
+    cluster.put(entry('own', 'Listing.listings.example.com shop/shop'));
+    cluster.put(entry('kept', 'Listing.listings.example.com shop/shop kept'));
+    cluster.put(entry('forged', 'Listing.listings.example.com shop/shop', 'kubectl'));
+    cluster.put(entry('others', 'Widget.example.com shop/shop'));
+    await install({ kinds: [kind!] });
+    const writes = await remove({ kinds: [kind!], purge: true });
+    expect(writes.filter((write) => write.includes('ConfigMap catalog/'))).toEqual([
+      expect.stringContaining('ConfigMap catalog/own'),
+    ]);
   });
 
   it('purges nothing where custom resources can not be listed', async () => {
