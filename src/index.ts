@@ -143,5 +143,6 @@ export type {
 } from './author/references.js';
 export type { LabelSelector } from './values/label-selector.js';
 export type { ComposedValue } from './author/generated.js';
+export { inheritedMetadata } from './author/inherited-metadata.js';
 export { leaseRules, rulesFor } from './install/rules.js';
 export type { PolicyRule } from './install/rules.js';

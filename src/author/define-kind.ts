@@ -102,6 +102,12 @@ export interface KindProps<
   /** Every type that the construct may make. They are watched, owned, corrected and pruned. */
   readonly children: Children;
   /**
+   * Whether the construct reads labels and annotations of the custom resource in `metadata` of its props, for `inheritedMetadata`. A
+   * change of them renders again.
+   * @default false
+   */
+  readonly readsMetadata?: boolean;
+  /**
    * The construct reads its children as `observed` of its props: metadata, status, and what `keep` of their type returns. A
    * change of that renders again.
    * @default false
@@ -177,6 +183,7 @@ export function defineKind<
     type,
     ...{ ...(references && { references }), ...(generated && { generated }) },
     ...(props.observes && { observes: true }),
+    ...(props.readsMetadata && { readsMetadata: true }),
     ...(props.remembers && { remembers: true }),
     construct: props.construct as KindConstruct<never>,
     children: props.children.map((type) => ({ ...type, ...resourceType(type) })),
@@ -323,7 +330,16 @@ const EXAMPLE = "{ apiVersion: 'apps/v1', kind: 'Deployment' }";
 
 const REQUIRED = ['crd', 'construct', 'children'];
 const NAMES = [
-  ...[...REQUIRED, 'references', 'generated', 'observes', 'remembers', 'formerChildren', 'related'],
+  ...[
+    ...REQUIRED,
+    'references',
+    'generated',
+    'observes',
+    'remembers',
+    'readsMetadata',
+    'formerChildren',
+    'related',
+  ],
   ...['handOver', 'policySchema', 'status'],
 ];
 const OF_A_TYPE = ['apiVersion', 'kind', 'plural', 'namespaced'];

@@ -10,6 +10,10 @@ export interface CustomResourceProps<Spec> {
     readonly name: string;
     /** @default - the objects are rendered without a namespace */
     readonly namespace?: string;
+    /** Labels, of a kind that `readsMetadata`. @default - the kind doesn't, or there are none */
+    readonly labels?: Readonly<Record<string, string>>;
+    /** Annotations but for those of this project and of `kubectl apply`, of a kind that `readsMetadata`. @default - as labels */
+    readonly annotations?: Readonly<Record<string, string>>;
   };
   /** Spec as the API server would store it: validated, and with the defaults of the schema. */
   readonly spec: Spec;
@@ -151,6 +155,8 @@ export interface RenderedKind {
   readonly references?: KindReferences;
   /** Values that are generated for its custom resources. @default - nothing */
   readonly generated?: KindGenerated;
+  /** Whether the construct reads labels and annotations of the custom resource. @default false */
+  readonly readsMetadata?: boolean;
   /** Whether the construct reads what its children say. @default false */
   readonly observes?: boolean;
   /** Whether the construct reads what the kind's own status said last. @default false */

@@ -5,6 +5,11 @@ import { groupOf } from './object.js';
 /** On each applied object: the hash of what was rendered for it, and the UID of the custom resource that it was applied for. */
 export const APPLIED_HASH_ANNOTATION = 'reconstruct.kosmos.io/applied-hash';
 
+/** Reports whether an annotation is one of this project's. */
+export function isOwnAnnotation(name: string): boolean {
+  return name.startsWith('reconstruct.kosmos.io/') || name.startsWith(SHARED_HASH_PREFIX);
+}
+
 /** Before the field manager: the same on an object that others share, of which each manager applies a part. */
 export const SHARED_HASH_PREFIX = 'applied-hash.reconstruct.kosmos.io/';
 

@@ -22,7 +22,7 @@ import type { Difference } from '../values/path.js';
 import { observedOf, recordOf, requireReadable } from '../values/projections.js';
 import { Course, renderObserving } from './settling.js';
 import type { SteadyRendering } from './settling.js';
-import { ownerOf, readOf, synthesize } from './synthesize.js';
+import { ownerOf, readableMetadata, readOf, synthesize } from './synthesize.js';
 import { inTime, MAX_MILLISECONDS, StoppedRender, Stops } from './time-limit.js';
 
 /**
@@ -174,9 +174,11 @@ export class Renderer {
     return memory;
   }
 
-  private basisOf({ metadata, spec }: CustomResource, inputs: RenderInputs | undefined): Basis {
+  private basisOf(cr: CustomResource, inputs: RenderInputs | undefined): Basis {
+    const { metadata, spec } = cr;
+    const named = this.kind.readsMetadata ? ` ${contentHash(readableMetadata(cr))}` : '';
     // The generation alone stays where another schema of the CRD changes the spec.
-    const edit = `${metadata.uid} ${metadata.generation} ${contentHash(spec ?? {})}`;
+    const edit = `${metadata.uid} ${metadata.generation} ${contentHash(spec ?? {})}${named}`;
     const policy = this.context.policyInForce?.current;
     if (!inputs) return { inputs: edit, policy };
     const { references, ...others } = inputs;

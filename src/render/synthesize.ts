@@ -3,9 +3,9 @@ import type { IResolver, Lazy, ResolutionContext } from 'cdk8s';
 import type { IConstruct } from 'constructs';
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { Render, RenderedKind, RenderedType, RenderInputs } from '../contract/kind.js';
-import { childLabels, NAMESPACE } from '../contract/names.js';
+import { childLabels, isOwnAnnotation, LAST_APPLIED_ANNOTATION, NAMESPACE } from '../contract/names.js';
 import { controllerOf, describeRef, objectId, refOf } from '../contract/object.js';
-import type { AnyObject, CustomResource } from '../contract/object.js';
+import type { AnyObject, CustomResource, ObjectMeta } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import { isMap, sorted } from '../values/json.js';
 import { originOf, thrownReading } from '../values/origin.js';
@@ -57,7 +57,7 @@ function build(
   });
   const section = policy && (policy[kind.type.kind.toLowerCase()] ?? kind.policySchema?.default);
   const props = {
-    metadata: { name, ...(namespace && { namespace }) },
+    metadata: { name, ...(namespace && { namespace }), ...(kind.readsMetadata && readableMetadata(cr)) },
     spec: copyPlain(cr.spec ?? {}, 'spec'),
     apiVersion: kind.type.apiVersion,
     ...(section !== undefined && { policy: section }),
@@ -79,6 +79,18 @@ function build(
   }
   const objects = manifests.map(inOrder);
   return { objects, ...(depends && { before: dependenciesOf(chart) }) };
+}
+
+/** Returns the labels and annotations of a custom resource that a construct may read: those of its users. */
+export function readableMetadata({ metadata }: CustomResource): Pick<ObjectMeta, 'labels' | 'annotations'> {
+  const { labels, annotations = {} } = metadata;
+  const own = Object.entries(annotations).filter(
+    ([name]) => !isOwnAnnotation(name) && name !== LAST_APPLIED_ANNOTATION,
+  );
+  return {
+    ...(labels && { labels: copyPlain(labels) as Readonly<Record<string, string>> }),
+    ...(own.length > 0 && { annotations: Object.fromEntries(own) }),
+  };
 }
 
 /** Refuses dependencies on what is not of the chart, which is never applied here. */

@@ -7,6 +7,8 @@ import {
   COMPOSED_ANNOTATION,
   DRIFT_ANNOTATION,
   GENERATED_ANNOTATION,
+  isHashAnnotation,
+  isOwnAnnotation,
   PAUSED_ANNOTATION,
   ROTATE_ANNOTATION,
 } from '../contract/names.js';
@@ -34,8 +36,9 @@ type Annotations = NonNullable<AnyObject['metadata']['annotations']>;
 
 /** @throws OperatorError `InvalidAnnotation` */
 export function controlOf(annotations: Annotations): Control {
-  const isOurs = (name: string): boolean => name.startsWith('reconstruct.kosmos.io/');
-  const unknown = Object.keys(annotations).find((name) => isOurs(name) && !ANNOTATIONS.includes(name));
+  const unknown = Object.keys(annotations).find(
+    (name) => isOwnAnnotation(name) && !isHashAnnotation(name) && !ANNOTATIONS.includes(name),
+  );
   // Ignored, a misspelt `paused` would let an operator write during a pause.
   if (unknown !== undefined)
     throw invalid(unknown, `there is no such annotation; ${oneOf(unknown, ANNOTATIONS)} Rename it`);

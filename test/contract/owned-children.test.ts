@@ -1060,6 +1060,18 @@ describe('OwnedChildren, a construct that is not deterministic', () => {
     expect([rendersAfter(19), rendersAfter(19), rendersAfter(19, edited)]).toEqual([2, 0, 2]);
   });
 
+  it('is rendered again for a label only where its kind reads metadata', () => {
+    const renders = (readsMetadata: boolean): number => {
+      const render = vi.fn(() => [WEB]);
+      const one = controller({ kind: { ...kind, readsMetadata }, render });
+      one.reconcile('shop/web', readerOf({}), NOW);
+      render.mockClear();
+      one.reconcile('shop/web', readerOf({ cr: cr({ labels: { team: 'blue' } }) }), NOW);
+      return render.mock.calls.length;
+    };
+    expect([renders(false), renders(true)]).toEqual([0, 2]);
+  });
+
   it('is created once in a burst of new ones, and refused before its second write', () => {
     const render: Render = (kind, one) => (one.metadata.name === 'late' ? unsteady(kind, one) : [WEB]);
     const one = controller({ kind, render });
