@@ -83,7 +83,7 @@ interface Pass {
   readonly reader: Reader;
   readonly now: Date;
   /** Fields that the kind's status returned last, or those of `news`. @default - the kind doesn't remember them */
-  readonly last?: object;
+  readonly remembered?: object;
   /** Status whose fields differ from those that are stored. @default - none does */
   readonly news?: StatusReport<object>;
 }
@@ -201,11 +201,11 @@ export class OwnedChildren implements Controller {
     if (!this.owning.remembers) return pass;
     const { remembered: last = {} } = pass.cr as { readonly remembered?: object };
     // What is remembered changes what is rendered: it stays, too.
-    if (this.renderer.isHeld(keyOf(pass.cr))) return { ...pass, last };
-    const { report, error } = this.ownReport({ ...pass, last }, pass.own, []);
+    if (this.renderer.isHeld(keyOf(pass.cr))) return { ...pass, remembered: last };
+    const { report, error } = this.ownReport({ ...pass, remembered: last }, pass.own, []);
     const { fields = {} } = report;
-    if (error || canonicalJson(fields) === canonicalJson(last)) return { ...pass, last };
-    return { ...pass, last: fields, news: report };
+    if (error || canonicalJson(fields) === canonicalJson(last)) return { ...pass, remembered: last };
+    return { ...pass, remembered: fields, news: report };
   }
 
   /** Returns what the custom resource controls and the operator has applied for it, whether or not it is rendered. */
@@ -260,11 +260,11 @@ export class OwnedChildren implements Controller {
       if (references && !found) return undefined;
       requireReadable([cr]);
       generated?.requireClear(cr, secret);
-      const { last } = pass;
-      const inputs = (found ?? generated ?? last) && {
+      const { remembered } = pass;
+      const inputs = (found ?? generated ?? remembered) && {
         ...(found && { references: found }),
         ...(generated && { generated: generated.propsOf(cr, secret) }),
-        ...(last && { status: last }),
+        ...(remembered && { status: remembered }),
       };
       const isPaused = control.isPaused ?? false;
       const { held, ...rendering } = this.renderer.render(cr, inputs, {
@@ -389,8 +389,9 @@ export class OwnedChildren implements Controller {
       : [];
     const failures = desired.error ? [{ error: desired.error }, ...failed] : failed;
     const { report: latest, error } = this.ownReport(pass, children, failures);
-    const { last } = pass;
-    const report = last && this.renderer.isHeld(keyOf(cr)) ? { ...latest, fields: last } : latest;
+    const { remembered } = pass;
+    const isHeld = remembered && this.renderer.isHeld(keyOf(cr));
+    const report = isHeld ? { ...latest, fields: remembered } : latest;
     const failure = worstOf(failures) ?? error;
     const drifted = done.has('drifted') ? driftedCondition(changes) : undefined;
     const parts = { children, report, failure, drifted };
@@ -416,8 +417,8 @@ export class OwnedChildren implements Controller {
 
   /** Reports whether the construct makes something else of the fields that its status has now: then a plan of these follows at once. */
   private rendersOtherwise(pass: Pass, desired: Desired, { fields = {} }: StatusReport<object>): boolean {
-    if (desired.error || canonicalJson(fields) === canonicalJson(pass.last ?? {})) return false;
-    const next = this.desired({ ...pass, last: fields }, false);
+    if (desired.error || canonicalJson(fields) === canonicalJson(pass.remembered ?? {})) return false;
+    const next = this.desired({ ...pass, remembered: fields }, false);
     return (
       next !== undefined && next.rendered.map(contentHash).join() !== desired.rendered.map(contentHash).join()
     );
@@ -480,7 +481,7 @@ export class OwnedChildren implements Controller {
     children: readonly AnyObject[],
     failures: readonly Failure[],
   ): { readonly report: StatusReport<object>; readonly error?: OperatorError } {
-    const { cr, now, last } = pass;
+    const { cr, now, remembered: last } = pass;
     const { status } = this.functions;
     if (!status || unreadableFor(cr)) return { report: {} };
     const related = this.related(pass);

@@ -11,6 +11,7 @@ const examples = await Promise.all(
     'guestbook',
     'port-rule',
     'event-bus',
+    'indexed-job',
     'journal',
     'listing',
     'public-address',

@@ -10,6 +10,7 @@ test.each([
   ['port-rule', 'sweep.mjs'],
   ['event-bus', 'sweep.ts'],
   ['tenant', 'sweep.mjs'],
+  ['indexed-job', 'sweep.mjs'],
   ['journal', 'sweep.mjs'],
   ['listing', 'sweep.mjs'],
 ])(

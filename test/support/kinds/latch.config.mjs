@@ -36,7 +36,13 @@ class Latch extends Construct {
 }
 
 export const latch = defineKind({
-  ...{ crd, construct: Latch, children: [{ apiVersion: 'v1', kind: 'ConfigMap' }], remembers: true },
+  ...{
+    crd,
+    construct: Latch,
+    children: [{ apiVersion: 'v1', kind: 'ConfigMap' }],
+    remembers: true,
+    observes: true,
+  },
   status: ({ cr: { spec }, last = {}, now }) => {
     const opened = last.opened === true || spec.open === true;
     const { since = now.toISOString() } = last;

@@ -1,0 +1,3 @@
+import { indexedJob } from './kind.mjs';
+
+export default { kinds: [indexedJob] };
