@@ -12,6 +12,7 @@ export type { LibrarySchema } from './author/library-schemas.js';
 export type { FromSchema, PropsOf, SpecOf, StatusOf, TypedCrd, References } from './author/typed-crd.js';
 export type {
   ChildOf,
+  ObservedChildOf,
   KubernetesManifest,
   KubernetesTypes,
   PodSpec,

@@ -8,12 +8,12 @@ import type { GeneratedValue } from '../contract/plan.js';
 import { groupKind, resourceType } from '../contract/resource.js';
 import type { ResourceType, ResourceTypeProps } from '../contract/resource.js';
 import { secretType } from '../values/generated.js';
-import { showValue } from '../values/path.js';
+import { parseFieldPath, showValue } from '../values/path.js';
 import { checkNames, misdefined } from './definition.js';
 import { bitsOf, GeneratedSecrets, MIN_BITS } from './generated.js';
 import type { ComposedValue } from './generated.js';
 import type { HandOverFunction } from './hand-over.js';
-import type { ChildOf } from './kubernetes-types.js';
+import type { ChildOf, ObservedChildOf } from './kubernetes-types.js';
 import { parseLabelSelector } from '../values/label-selector.js';
 import { loadCrd } from './load-crd.js';
 import { inNamespaces } from './namespace-selector.js';
@@ -40,10 +40,17 @@ export interface ChildTypeProps extends ResourceTypeProps {
   readonly onDelete?: 'delete' | 'keep';
   /**
    * Whether an object is deleted and created again where an immutable field has to change, such as the template of a Job. Only for
-   * objects that hold nothing of value.
+   * objects that hold nothing of value. With `orphan`, what it owns stays, and the next one takes it over: the Pods of a StatefulSet
+   * whose claim templates change.
    * @default false - the custom resource is stalled with the reason `ImmutableField`
    */
-  readonly recreate?: boolean;
+  readonly recreate?: boolean | 'orphan';
+  /**
+   * Paths of fields that are applied as they were rendered when the object was created, such as `.spec` or
+   * `.spec.volumeClaimTemplates`. Their drift is corrected. An annotation on the object records them. Not for Secrets.
+   * @default - none: what is rendered now is applied
+   */
+  readonly createOnly?: readonly string[];
   /**
    * Whether the kind works where this type isn't installed. A custom resource that needs it is stalled with the reason
    * `KindNotInstalled` until it is.
@@ -82,7 +89,7 @@ export interface KindProps<
     Spec,
     ReferencesOf<References>,
     Generated<keyof Values & string>,
-    Observes extends true ? readonly ChildOf<Children[number]>[] : undefined,
+    Observes extends true ? readonly ObservedChildOf<Children[number]>[] : undefined,
     Remembers extends true ? Partial<Status> : undefined
   >;
   /**
@@ -108,8 +115,8 @@ export interface KindProps<
    */
   readonly readsMetadata?: boolean;
   /**
-   * The construct reads its children as `observed` of its props: metadata, status, and what `keep` of their type returns. A
-   * change of that renders again.
+   * The construct reads its children as `observed` of its props: metadata, status, `isCurrent` of types with `createOnly`, and what
+   * `keep` of their type returns. A change of that renders again.
    * @default false
    */
   readonly observes?: Observes;
@@ -348,7 +355,10 @@ const OF_A_VALUE = ['length', 'alphabet', 'bytes', 'emptyIsMissing', 'text'];
 
 /** Lists of types, and the options of their items. */
 const TYPE_LISTS = [
-  ['children', [...OF_A_TYPE, 'namespaces', 'onDelete', 'recreate', 'optional', 'keep', 'claims']],
+  [
+    'children',
+    [...OF_A_TYPE, 'namespaces', 'onDelete', 'recreate', 'createOnly', 'optional', 'keep', 'claims'],
+  ],
   ['formerChildren', [...OF_A_TYPE, 'namespaces']],
   ['related', [...OF_A_TYPE, 'selector', 'keep', 'nameOf']],
 ] as const;
@@ -361,12 +371,39 @@ function checkOptions(props: object): void {
       const where = `defineKind: ${list}[${index}]`;
       checkNames(where, type, names, `write ${EXAMPLE}`);
       checkGroup(where, type);
+      if (list === 'children') checkReplacement(where, type);
       if (list === 'related' && !isSelector((type as RelatedTypeProps).selector))
         throw misdefined(
           where,
           "give a label selector such as selector: 'demo.io/widget', or all objects of the type are read",
         );
     });
+}
+
+/** Refuses what can't be said of how objects of a type are replaced, or not. @throws OperatorError `InvalidDefinition` */
+function checkReplacement(where: string, { kind, apiVersion, recreate, createOnly }: ChildTypeProps): void {
+  const wayOf: unknown = recreate ?? false;
+  if (typeof wayOf !== 'boolean' && wayOf !== 'orphan')
+    throw misdefined(where, `recreate: ${showValue(wayOf)} is none; write true, or 'orphan'`);
+  if (createOnly === undefined) return;
+  if (kind === 'Secret' && apiVersion === 'v1')
+    throw misdefined(
+      where,
+      'createOnly would record values of a Secret in an annotation; leave it out, and see generated for values that are made once',
+    );
+  const paths: readonly unknown[] = Array.isArray(createOnly) ? createOnly : [];
+  const isIn = (path: string, other: unknown): boolean =>
+    path === other || path.startsWith(`${String(other)}.`) || path.startsWith(`${String(other)}[`);
+  const wrong = paths.find((path, index) => {
+    const [first = ''] = (typeof path === 'string' && parseFieldPath(path)) || [];
+    const isTaken = paths.some((other, at) => at !== index && isIn(String(path), other));
+    return ['', 'apiVersion', 'kind', 'metadata', 'status'].includes(first) || isTaken;
+  });
+  if (paths.length === 0 || wrong !== undefined)
+    throw misdefined(
+      where,
+      `createOnly: give paths of fields through maps, none within another and not of metadata or status, as in ['.spec.volumeClaimTemplates']${wrong === undefined ? '' : `; ${showValue(wrong)} is none`}`,
+    );
 }
 
 /** Kinds of Kubernetes' own groups that are often written with another one. */

@@ -14,7 +14,12 @@ import { isElsewhere } from '../contract/kind.js';
 import type { KindContext, Rendered, RenderedKind, RenderedType } from '../contract/kind.js';
 import { parseLabelSelector, selects } from '../values/label-selector.js';
 import type { LabelSelector } from '../values/label-selector.js';
-import { childrenFieldManager, recordedFieldManager, statusFieldManager } from '../contract/names.js';
+import {
+  childrenFieldManager,
+  CREATED_ANNOTATION,
+  recordedFieldManager,
+  statusFieldManager,
+} from '../contract/names.js';
 import { canonicalJson, contentHash } from '../values/json.js';
 import {
   controllerOf,
@@ -26,10 +31,12 @@ import {
   splitKey,
 } from '../contract/object.js';
 import type { AnyObject, OwnerReference } from '../contract/object.js';
+import { asRecorded } from '../values/created.js';
 import { waitingOf } from './order.js';
 import { describeThrown, reading } from '../values/origin.js';
 import {
   keepIdentity,
+  keepObserved,
   keepStatus,
   observedOf,
   ownerUidOf,
@@ -128,7 +135,8 @@ export class OwnedChildren implements Controller {
   readonly lookups?: readonly Lookup[];
   private readonly selected?: LabelSelector;
   private readonly renderer: Renderer;
-  private readonly recreated: ReadonlySet<string>;
+  private readonly childTypes: ReadonlyMap<string, ChildType>;
+  private readonly hasCreateOnly: boolean;
   /** Types of which objects may have their owner recorded alone. */
   private readonly recorded: readonly RenderedType[];
   private readonly kept: ReadonlySet<string>;
@@ -147,7 +155,8 @@ export class OwnedChildren implements Controller {
     this.watches = [selector === undefined ? first : { ...first, selector }, ...others];
     if (selector !== undefined) this.selected = parseLabelSelector(selector);
     if (owning.references) this.lookups = owning.references.lookups;
-    this.recreated = new Set(owning.children.filter(({ recreate }) => recreate).map(groupKind));
+    this.childTypes = new Map(owning.children.map((type) => [groupKind(type), type]));
+    this.hasCreateOnly = owning.children.some(({ createOnly }) => createOnly);
     this.recorded = [...owning.children, ...owning.formerChildren].filter(
       (type) => isElsewhere(owning.type, type) || type.onDelete === 'keep',
     );
@@ -274,6 +283,7 @@ export class OwnedChildren implements Controller {
       });
       return {
         ...{ control, ...rendering, handedOver: this.handedOver(cr, own) },
+        ...(this.hasCreateOnly && { rendered: this.asCreated(rendering.rendered, pass.controlled) }),
         ...(generate && { generate }),
         ...(secret && { secret }),
         ...(held && { ...(held.error ? { error: held.error } : { isHeld: true }), requeueAt: held.until }),
@@ -283,6 +293,23 @@ export class OwnedChildren implements Controller {
       const error = thrown instanceof OperatorError ? thrown : new OperatorError(bug);
       return { control, rendered: [], handedOver: [], error };
     }
+  }
+
+  /** Returns a rendering with those fields of its objects as they were created that stay so. */
+  private asCreated(rendered: Rendered, children: readonly AnyObject[]): Rendered {
+    const live = new Map(children.map((child) => [objectId(child), child]));
+    const created = new Map(
+      rendered.map((object) => {
+        const { createOnly } = this.childTypes.get(groupKind(object)) ?? {};
+        const child = live.get(objectId(object));
+        return [object, createOnly && child ? asRecorded(object, child, createOnly) : object];
+      }),
+    );
+    const of = (object: AnyObject): AnyObject => created.get(object) ?? object;
+    const { dependencies } = rendered;
+    const value =
+      dependencies && new Map([...dependencies].map(([one, before]) => [of(one), before.map(of)]));
+    return Object.defineProperty(rendered.map(of), 'dependencies', { value });
   }
 
   private handedOver(cr: LiveResource, children: readonly AnyObject[]): readonly HandOver[] {
@@ -315,14 +342,18 @@ export class OwnedChildren implements Controller {
     return [
       ...remembered,
       ...handedOver.map((step) => ({ do: 'handOver', ...step }) as const),
-      ...rendered.map((object) => ({
-        ...({ do: 'own', object, ...boundTo(object) } as const),
-        ...(this.recreated.has(groupKind(object)) && { recreate: true }),
-        ...(rendered.dependencies?.has(object) && {
-          waitsFor: [...(rendered.dependencies.get(object) ?? [])],
-        }),
-        ...(control.drift && { drift: control.drift }),
-      })),
+      ...rendered.map((object) => {
+        const { recreate, createOnly } = this.childTypes.get(groupKind(object)) ?? {};
+        return {
+          ...({ do: 'own', object, ...boundTo(object) } as const),
+          ...(recreate && { recreate }),
+          ...(createOnly && { createOnly }),
+          ...(rendered.dependencies?.has(object) && {
+            waitsFor: [...(rendered.dependencies.get(object) ?? [])],
+          }),
+          ...(control.drift && { drift: control.drift }),
+        };
+      }),
       { do: 'barrier' },
       ...(error ? [] : this.pruned(pass, desired)),
     ];
@@ -359,7 +390,8 @@ export class OwnedChildren implements Controller {
     const isCreated = done.has('created') || done.has('recreated');
     if (isCreated && this.handedOver(cr, this.own(cr, reader)).length > 0) return true;
     if (!this.owning.observes || !WRITTEN.some((action) => done.has(action))) return false;
-    const hashOf = (of: readonly AnyObject[]): string => contentHash(observedOf(of));
+    const hashOf = (of: readonly AnyObject[]): string =>
+      contentHash([observedOf(of), of.map(({ metadata }) => metadata.annotations?.[CREATED_ANNOTATION])]);
     return hashOf(observed) !== hashOf(renderedIn(this.controlled(cr, reader), rendered));
   }
 
@@ -526,7 +558,7 @@ type Keep = RelatedTypeProps['keep'];
 /** A type of children, and how its objects are treated. */
 export interface ChildType extends RenderedType, Pick<Watch, 'optional' | 'claims'> {
   /** Whether its objects are deleted and created again where an immutable field has to change. @default false */
-  readonly recreate?: boolean;
+  readonly recreate?: boolean | 'orphan';
   /** @default - identity, our annotations and the status */
   readonly keep?: Keep;
 }
@@ -567,7 +599,9 @@ export function watchesFor(kind: OwningKind): Watch[] {
         writes: ['create', 'patch', 'delete'],
         ...(type.optional && { optional: true }),
         ...(type.claims && { claims: type.claims }),
-        ...(type.keep && { keep: projection(type.keep, keepStatus) }),
+        ...(kind.observes
+          ? { keep: type.keep ? projection(type.keep, keepObserved) : keepObserved }
+          : type.keep && { keep: projection(type.keep, keepStatus) }),
       }),
     ),
     // Of what isn't installed any more, nothing is left to be pruned.

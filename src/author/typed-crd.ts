@@ -1,6 +1,6 @@
 import type { CustomResourceDefinition } from '../contract/crd.js';
 import type { CustomResourceProps, Generated } from '../contract/kind.js';
-import type { ChildOf } from './kubernetes-types.js';
+import type { ObservedChildOf } from './kubernetes-types.js';
 import type { ReferenceProps, ReferencesOf } from './references.js';
 
 declare const TYPES: unique symbol;
@@ -52,7 +52,7 @@ export type PropsOf<
     ? { readonly generated: Generated<keyof Values & string> }
     : unknown) &
   (Parts extends { readonly children: readonly (infer Child)[] }
-    ? { readonly observed: readonly ChildOf<Child>[] }
+    ? { readonly observed: readonly ObservedChildOf<Child>[] }
     : unknown) &
   (Parts extends { readonly remembers: true } ? { readonly status: Partial<StatusOf<Source>> } : unknown);
 

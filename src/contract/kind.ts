@@ -136,6 +136,8 @@ export interface RenderedType extends ResourceType {
   readonly namespaces?: readonly string[] | '*';
   /** Whether its objects stay when their custom resource is deleted. @default delete */
   readonly onDelete?: 'delete' | 'keep';
+  /** Paths of fields that stay as they were created, such as `.spec`. @default - none */
+  readonly createOnly?: readonly string[];
 }
 
 /** Reports whether objects of a type may be where an owner reference to a custom resource would have them deleted. */

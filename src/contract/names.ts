@@ -18,6 +18,17 @@ export function isHashAnnotation(name: string): boolean {
   return name === APPLIED_HASH_ANNOTATION || name.startsWith(SHARED_HASH_PREFIX);
 }
 
+/** On an object of a type with `createOnly`: the values that these fields were created with; JSON, compressed, in base64. */
+export const CREATED_ANNOTATION = 'reconstruct.kosmos.io/created';
+
+/** Maximum number of characters of that record. */
+export const MAX_CREATED = 32_768;
+
+/** Reports whether an annotation is our record of an apply, and no content of the object. */
+export function isRecordAnnotation(name: string): boolean {
+  return name === CREATED_ANNOTATION || isHashAnnotation(name);
+}
+
 /** Annotation in which `kubectl apply` keeps a copy of the object, the data of a Secret included. */
 export const LAST_APPLIED_ANNOTATION = 'kubectl.kubernetes.io/last-applied-configuration';
 

@@ -70,10 +70,16 @@ export interface OwnStep {
   readonly drift?: DriftMode;
   /**
    * Whether the object is deleted and created again where an immutable field has to change. Only for objects that are of no value in
-   * themselves.
+   * themselves, or with `orphan`, which leaves what they own to the next one.
    * @default false - such a change fails with the reason `ImmutableField`
    */
-  readonly recreate?: boolean;
+  readonly recreate?: boolean | 'orphan';
+  /**
+   * Paths of fields that keep the values that the object was created with, which an annotation records; the object has these values,
+   * where they are known.
+   * @default - none
+   */
+  readonly createOnly?: readonly string[];
   /**
    * Objects of steps of the same owner that have to be ready before, as those steps give them: until then the object is left as
    * it is, unless it has been applied in this form. A change of what it waits for has to requeue the key.

@@ -141,25 +141,45 @@ interface Observable {
   readonly own: readonly AnyObject[];
   /** Ids of the last rendering. @default - unknown, after a start */
   readonly last?: ReadonlySet<string>;
+  /** Reports whether an object is made of what is rendered for it. @default - that is asked of none */
+  readonly isMadeOf?: (object: AnyObject, rendered: AnyObject) => boolean;
+}
+
+/** Rendering, and what the construct was given for it. */
+interface ObservingRendering {
+  readonly rendered: Rendered;
+  readonly observed: readonly AnyObject[];
+  /** Ids of objects that aren't made of what is rendered for them. */
+  readonly outdated: ReadonlySet<string>;
 }
 
 /**
  * Renders until what the construct observes is what it renders: an object counts if this rendering or the last one names it, and
- * not for its owner reference. After a start, it begins with what was applied.
+ * not for its owner reference. After a start, it begins with what was applied. An object is outdated by the rendering in which none
+ * is: so what the construct makes of that doesn't change it, and one rendering more is enough.
  * @throws OperatorError `NeverSettles`
  */
 export function renderObserving(
   cr: CustomResource,
-  { controlled, own, last }: Observable,
-  render: (observed: readonly AnyObject[]) => Rendered,
-): { readonly rendered: Rendered; readonly observed: readonly AnyObject[] } {
+  { controlled, own, last, isMadeOf = () => true }: Observable,
+  render: (observed: readonly AnyObject[], outdated: ReadonlySet<string>) => Rendered,
+): ObservingRendering {
   const ids = (objects: readonly AnyObject[]): string => objects.map(objectId).join();
   let observed = last ? controlled.filter((object) => last.has(objectId(object))) : own;
   for (let count = 0; count < MAX_PASSES; count++) {
-    const rendered = render(observed);
+    const rendered = render(observed, new Set());
     const named = new Set([...rendered.map(objectId), ...(last ?? [])]);
     const next = controlled.filter((object) => named.has(objectId(object)));
-    if (ids(next) === ids(observed)) return { rendered, observed };
+    if (ids(next) === ids(observed)) {
+      const wanted = new Map(rendered.map((object) => [objectId(object), object]));
+      const outdated = new Set<string>();
+      for (const object of observed) {
+        const id = objectId(object);
+        const one = wanted.get(id);
+        if (one && !isMadeOf(object, one)) outdated.add(id);
+      }
+      return { rendered: outdated.size > 0 ? render(observed, outdated) : rendered, observed, outdated };
+    }
     observed = next;
   }
   throw new OperatorError({

@@ -8,6 +8,7 @@ import type { AnyObject, CustomResource } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
 import { readinessIn } from '../author/order.js';
 import { waitOf } from '../values/readiness.js';
+import { currency } from '../render/renderer.js';
 import { renderObserving } from '../render/settling.js';
 import { observedOf, ownerUidOf, recordOf, wasAppliedBy } from '../values/projections.js';
 import { APPLY } from '../client/api.js';
@@ -115,7 +116,7 @@ export function isOrdered(tested: TestedKind): boolean {
 export async function renderingOf(trial: AuditedTrial, cr: CustomResource): Promise<Rendered> {
   const { run } = trial;
   if (!('each' in run.kind.rendering)) return [];
-  const { references: referred, observes } = run.kind.rendering.each;
+  const { references: referred, observes, children } = run.kind.rendering.each;
   const types = [...run.types, ...(referred?.lookups ?? []).map(({ type }) => type)];
   const references = await trial.list(types);
   const { generated } = generatedOf(run, cr, references);
@@ -126,9 +127,10 @@ export async function renderingOf(trial: AuditedTrial, cr: CustomResource): Prom
   const { kind } = run.kind.type;
   const managers = [childrenFieldManager(kind), recordedFieldManager(kind, uid)];
   const own = controlled.filter((object) => managers.some((manager) => wasAppliedBy(manager, object)));
-  const observable = { controlled, own };
-  return renderObserving(cr, observable, (found) => {
-    const observed = observedOf(found.flatMap((one) => kept(run, one) ?? []));
+  const { isMadeOf, isCurrent } = currency(children);
+  return renderObserving(cr, { controlled, own, isMadeOf }, (found, outdated) => {
+    const live = found.flatMap((one) => kept(run, one) ?? []);
+    const observed = observedOf(live, isCurrent(outdated));
     return rendered(run, cr, { ...inputs, observed });
   }).rendered;
 }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { isHashAnnotation } from '../contract/names.js';
+import { isRecordAnnotation } from '../contract/names.js';
 import { describeRef, objectId } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { describePath, driftOf, fieldAt } from '../engine/steps/managed-fields.js';
@@ -99,7 +99,7 @@ function causesOf({ manager, sent, kept }: AcceptedApply, earlier: AnyObject, wa
 /** Returns what an apply asks for, without the object's identity and the hash of all that. */
 function contentOf({ metadata, apiVersion: _, kind: __, ...content }: AnyObject): unknown {
   const { labels, annotations } = metadata;
-  const withoutHash = (key: string, value: unknown): unknown => (isHashAnnotation(key) ? undefined : value);
+  const withoutHash = (key: string, value: unknown): unknown => (isRecordAnnotation(key) ? undefined : value);
   return JSON.parse(JSON.stringify({ ...content, metadata: { labels, annotations } }, withoutHash));
 }
 

@@ -1,4 +1,4 @@
-import { isHashAnnotation } from '../contract/names.js';
+import { isHashAnnotation, isRecordAnnotation } from '../contract/names.js';
 import { SECRET_CHECKSUM } from '../values/json.js';
 import type { AnyObject, ManagedFieldsEntry } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
@@ -65,7 +65,7 @@ function comparable(object: AnyObject): Normal {
   const applied = JSON.stringify(owned);
   const isChosen = (key: string): boolean => CHOSEN.has(key) && !applied.includes(`"f:${key}"`);
   const kept = Object.entries(annotations).filter(
-    ([key]) => !isHashAnnotation(key) && !ANNOTATIONS_OF_CLUSTER.includes(key),
+    ([key]) => !isRecordAnnotation(key) && !ANNOTATIONS_OF_CLUSTER.includes(key),
   );
   return {
     ...(JSON.parse(

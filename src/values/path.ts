@@ -21,6 +21,18 @@ function formatStep(step: Step): string {
   return `[${keys.join(',')}]`;
 }
 
+/** Returns the steps of a path through maps, as `formatFieldPath` spells it; undefined for another text. */
+export function parseFieldPath(text: string): readonly string[] | undefined {
+  const step = /\.([\w$-]+)|\["([^"\\]+)"\]/y;
+  const steps: string[] = [];
+  while (step.lastIndex < text.length) {
+    const [found, word, quoted = word] = step.exec(text) ?? [];
+    if (found === undefined || quoted === undefined) return undefined;
+    steps.push(quoted);
+  }
+  return steps.length > 0 ? steps : undefined;
+}
+
 /** Spells a value as messages show it: JSON, cut after a number of characters. */
 export function showValue(value: unknown, maxLength = 60): string {
   const text = typeof value === 'number' ? String(value) : (JSON.stringify(value) as string | undefined);

@@ -1,8 +1,11 @@
 import {
   ADOPT_BY_ANNOTATION,
   APPLIED_HASH_ANNOTATION,
+  CREATED_ANNOTATION,
   GENERATED_ANNOTATION,
   isHashAnnotation,
+  LAST_APPLIED_ANNOTATION,
+  MAX_CREATED,
 } from '../contract/names.js';
 import type { OperatorError } from '../contract/error.js';
 import { deepFreeze, isMap, isTooDeep } from './json.js';
@@ -42,7 +45,10 @@ export function keepIdentity({ apiVersion, kind, metadata }: AnyObject): AnyObje
 export function keepStatus(object: AnyObject): AnyObject {
   const { namespace, name, uid, resourceVersion, generation, ownerReferences, deletionTimestamp } =
     object.metadata;
-  const annotations = ownAnnotations(object.metadata.annotations ?? {});
+  const annotations = [
+    ...ownAnnotations(object.metadata.annotations ?? {}),
+    ...createdRecord(object.metadata.annotations?.[CREATED_ANNOTATION], object),
+  ];
   const metadata: Record<string, unknown> = { namespace, name, uid, resourceVersion, generation };
   if (ownerReferences) metadata.ownerReferences = someOwners(ownerReferences);
   if (deletionTimestamp) metadata.deletionTimestamp = deletionTimestamp;
@@ -84,6 +90,33 @@ function ownAnnotations(all: Readonly<Record<string, string>>): [string, string]
   return kept;
 }
 
+/** Returns the record of what an object was created with, where it is as we have applied it. */
+function createdRecord(text: string | undefined, object: AnyObject): [string, string][] {
+  if (text === undefined || text.length > MAX_CREATED) return [];
+  const isApplied = managedFieldsOf(object).some(({ operation, subresource, fieldsV1 }) => {
+    const owned = fieldsV1?.['f:metadata']?.['f:annotations'] ?? {};
+    const has = (name: string): boolean => `f:${name}` in owned;
+    return operation === 'Apply' && !subresource && has(CREATED_ANNOTATION) && has(APPLIED_HASH_ANNOTATION);
+  });
+  return isApplied ? [[CREATED_ANNOTATION, text]] : [];
+}
+
+/** The projection of children that their construct observes: `keepStatus`, and the labels and annotations of others. */
+export function keepObserved(object: AnyObject): AnyObject {
+  const kept = keepStatus(object);
+  const { labels, annotations = {} } = object.metadata;
+  const others = Object.entries(annotations).filter(
+    ([name]) => name !== LAST_APPLIED_ANNOTATION && !isOurs(name),
+  );
+  const all = { ...Object.fromEntries(others), ...kept.metadata.annotations };
+  const more = { ...(labels && { labels }), ...(Object.keys(all).length > 0 && { annotations: all }) };
+  return { ...kept, metadata: { ...kept.metadata, ...more } };
+}
+
+function isOurs(annotation: string): boolean {
+  return /(?:^|\.)reconstruct\.kosmos\.io\//.test(annotation);
+}
+
 /** Maximum number of owners that are kept of an object, the controller among them. */
 const MAX_OWNERS = 10;
 
@@ -117,11 +150,15 @@ export function rememberedOf(object: AnyObject, manager: string): Readonly<Recor
   return remembered;
 }
 
-/** Returns the part of a value that a set of fields names: of maps what is below, of keyed lists the items. */
-function partOf(value: unknown, fields: FieldsV1): unknown {
+/** Returns the part of a value that a set of fields names: of maps what is below, of keyed lists the items with what is below them. */
+export function partOf(value: unknown, fields: FieldsV1): unknown {
   const segments = Object.keys(fields).filter((segment) => segment !== '.');
   if (segments.length === 0) return value;
-  if (Array.isArray(value)) return value.filter((item) => segments.some((segment) => isNamed(item, segment)));
+  if (Array.isArray(value))
+    return value.flatMap((item) => {
+      const segment = segments.find((one) => isNamed(item, one));
+      return segment === undefined ? [] : [partOf(item, fields[segment] ?? {})];
+    });
   if (!isMap(value)) return value;
   const part: Record<string, unknown> = {};
   for (const segment of segments) {
@@ -159,11 +196,25 @@ export function requireReadable(objects: readonly KubernetesObject[]): void {
   if (unreadable) throw unreadable;
 }
 
-/** Returns children as their construct reads them: in a fixed order, and without what differs in each cluster or with each write. */
-export function observedOf(children: readonly AnyObject[]): readonly AnyObject[] {
-  const read = children.map(({ metadata, ...rest }): AnyObject => {
-    const { uid, resourceVersion, ownerReferences, annotations, deletionTimestamp, ...identity } = metadata;
-    return deepFreeze({ ...rest, metadata: identity });
+/**
+ * Returns children as their construct reads them: in a fixed order, and without what differs in each cluster or with each write.
+ * @param isCurrent returns whether one is made of what is rendered now, where its type says that
+ */
+export function observedOf(
+  children: readonly AnyObject[],
+  isCurrent: (child: AnyObject) => boolean | undefined = () => undefined,
+): readonly AnyObject[] {
+  const read = children.map((child): AnyObject => {
+    const { metadata, ...rest } = child;
+    const { uid, resourceVersion, ownerReferences, annotations = {}, ...identity } = metadata;
+    const others = Object.entries(annotations).filter(([name]) => !isOurs(name));
+    const more = others.length > 0 && { annotations: Object.fromEntries(others) };
+    const current = isCurrent(child);
+    return deepFreeze({
+      ...rest,
+      ...(current !== undefined && { isCurrent: current }),
+      metadata: { ...identity, ...more },
+    });
   });
   return read.sort((a, b) => (objectId(a) < objectId(b) ? -1 : 1));
 }

@@ -130,6 +130,28 @@ describe('defineKind', () => {
       "children[0]: v1 has no Deployment; write { apiVersion: 'apps/v1', kind: 'Deployment' }",
       { children: [{ apiVersion: 'v1', kind: 'Deployment' }] },
     ],
+    [
+      'children[0]: recreate: "always" is none; write true, or \'orphan\'',
+      { children: [{ ...DEPLOYMENT, recreate: 'always' }] },
+    ],
+    [
+      'children[0]: createOnly would record values of a Secret in an annotation; leave it out, and see generated',
+      { children: [{ ...A_SECRET, createOnly: ['.data'] }] },
+    ],
+    ...[[], '.spec'].map((createOnly): [string, object] => [
+      'children[0]: createOnly: give paths of fields through maps',
+      { children: [{ ...DEPLOYMENT, createOnly }] },
+    ]),
+    ...['spec', '.metadata.labels', '.status', '.spec.ports[0]', '.spec.', '.kind'].map(
+      (path): [string, object] => [
+        `as in ['.spec.volumeClaimTemplates']; "${path}" is none`,
+        { children: [{ ...DEPLOYMENT, createOnly: [path] }] },
+      ],
+    ),
+    [
+      'createOnly: give paths of fields through maps, none within another',
+      { children: [{ ...DEPLOYMENT, createOnly: ['.spec', '.spec.template'] }] },
+    ],
     ['related[0]: apps/v1 has no Pod', { related: [{ ...PODS, apiVersion: 'apps/v1' }] }],
     ['related[0]: give a label selector', { related: [{ ...PODS, selector: '' }] }],
     ['related[0]: give a label selector', { related: [{ ...PODS, selector: 'a=(' }] }],

@@ -8,6 +8,7 @@ import { OperatorError } from '../../src/contract/error.js';
 import type { Policy, Render } from '../../src/contract/kind.js';
 import { OWN_CONSTRUCTS } from '../../src/render/renderer.js';
 import { APPLIED_HASH_ANNOTATION, LAST_APPLIED_ANNOTATION } from '../../src/contract/names.js';
+import { withCreated } from '../../src/values/created.js';
 import { contentHash } from '../../src/values/json.js';
 import type { AnyObject, CustomResource } from '../../src/contract/object.js';
 import { OwnedChildren } from '../../src/author/owned-children.js';
@@ -822,6 +823,56 @@ describe('OwnedChildren, a construct that observes its children', () => {
     const ready = [{ ...object(SERVICE, 'new'), status: {} }, object(SERVICE, 'old')];
     expect(stepsOf(planOf(one, ready))).toEqual(['own Service new', '|', 'prune Service old']);
     expect(madeOf(planOf(one, ready))).toEqual(['new']);
+  });
+
+  it('gives it labels and annotations of others, the deletion, and whether a child is current', () => {
+    const createOnly = ['.spec'];
+    const types = { ...kind, children: [{ ...SERVICE, createOnly }, DEPLOYMENT] };
+    const sized = (size: number): AnyObject => ({ ...WEB, spec: { size } });
+    const recorded = withCreated(sized(1), createOnly);
+    const annotations = { ...recorded.metadata.annotations, [APPLIED_HASH_ANNOTATION]: 'h', note: 'mine' };
+    const labels = { tier: 'x' };
+    const child = object(SERVICE, 'web', { uid: 's', ...GOING, labels, annotations });
+    const sizes: Render = (...given) => {
+      render(...given);
+      return [sized(2), object(DEPLOYMENT, 'web')];
+    };
+    const plan = planOf(controller({ render: sizes, kind: types }), [child, object(DEPLOYMENT, 'web')]);
+    const metadata = { namespace: 'shop', name: 'web', ...GOING, labels, annotations: { note: 'mine' } };
+    expect(seen.at(-1)).toEqual([
+      object(DEPLOYMENT, 'web'),
+      { apiVersion: 'v1', kind: 'Service', isCurrent: false, metadata },
+    ]);
+    expect(applied(plan)[0]).toEqual(recorded);
+    expect(ownSteps(plan)[0]).toMatchObject({ createOnly });
+  });
+
+  it('has it render once more for an outdated child, which stays so whatever it makes of that', () => {
+    const createOnly = ['.spec'];
+    const types = { ...kind, children: [{ ...SERVICE, createOnly }] };
+    const sized = (size: number): AnyObject => ({ ...WEB, spec: { size } });
+    const child = { ...withCreated(sized(1), createOnly), uid: 's' };
+    /** Deletes what is outdated by leaving it out. */
+    const rolling: Render = (_, __, inputs) => {
+      const outdated = inputs?.observed?.some((one) => one.isCurrent === false);
+      return outdated ? [] : [sized(2)];
+    };
+    const one = controller({ render: rolling, kind: types });
+    expect(pruned(planOf(one, [child]))).toEqual(['prune Service web']);
+    expect(pruned(planOf(one, [child]))).toEqual(['prune Service web']);
+    expect(stepsOf(planOf(one, []))).toEqual(['own Service web', '|']);
+    const next = withCreated(sized(2), createOnly);
+    expect(stepsOf(planOf(one, [next]))).toEqual(['own Service web', '|']);
+  });
+
+  it('judges by the record whether what others wait for is applied', () => {
+    const types = { children: [{ ...SERVICE, createOnly: ['.spec'] }, DEPLOYMENT] };
+    const [first, second] = [{ ...WEB, spec: { size: 2 } }, object(DEPLOYMENT, 'web')];
+    const ordered: Render = () =>
+      Object.defineProperty([first, second], 'dependencies', { value: new Map([[second, [first]]]) });
+    const made = withCreated({ ...WEB, spec: { size: 1 } }, ['.spec']);
+    const plan = planOf(controller({ render: ordered, kind: types }), [made]);
+    expect(ownSteps(plan).map(({ waitsFor }) => waitsFor)).toEqual([undefined, [made]]);
   });
 
   it('stalls a construct that renders an object only where it is not there', () => {

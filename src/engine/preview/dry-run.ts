@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { FieldConflict } from '../../contract/change.js';
 import { OperatorError } from '../../contract/error.js';
-import { ADOPT_BY_ANNOTATION, isHashAnnotation, LAST_APPLIED_ANNOTATION } from '../../contract/names.js';
+import { ADOPT_BY_ANNOTATION, isRecordAnnotation, LAST_APPLIED_ANNOTATION } from '../../contract/names.js';
 import { canonicalJson, isMap } from '../../values/json.js';
 import { objectId } from '../../contract/object.js';
 import type { AnyObject, FieldsV1, ManagedFieldsEntry, OwnerReference } from '../../contract/object.js';
@@ -309,7 +309,8 @@ export function visible({ status, ...object }: AnyObject): AnyObject {
 function visibleAnnotations(annotations: object): object {
   return Object.fromEntries(
     Object.entries(annotations).filter(
-      ([name]) => !isHashAnnotation(name) && name !== ADOPT_BY_ANNOTATION && name !== LAST_APPLIED_ANNOTATION,
+      ([name]) =>
+        !isRecordAnnotation(name) && name !== ADOPT_BY_ANNOTATION && name !== LAST_APPLIED_ANNOTATION,
     ),
   );
 }

@@ -1,12 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Drift } from '../../contract/change.js';
 import type { OperatorError } from '../../contract/error.js';
+import { CREATED_ANNOTATION } from '../../contract/names.js';
 import { controllerOf, describeRef, keyOf, refOf } from '../../contract/object.js';
 import type { AnyObject, ManagedFieldsEntry } from '../../contract/object.js';
 import type { DriftMode, OwnStep } from '../../contract/plan.js';
 import type { Applied } from '../../client/api.js';
 import { ApiError, classify } from '../../client/api-error.js';
-import type { StepHandler } from '../plan/hand.js';
+import type { Hand, StepHandler } from '../plan/hand.js';
 import type { Entry } from '../watch/cache.js';
 import {
   asStale,
@@ -68,6 +69,14 @@ import {
   ownerUidOf,
   wasAppliedBy,
 } from '../../values/projections.js';
+import {
+  asRecorded,
+  createdOf,
+  isRecorded,
+  presentValues,
+  renderedFor,
+  withCreated,
+} from '../../values/created.js';
 
 /** Task of a step. */
 interface OwnTask extends OwnedTask {
@@ -92,10 +101,36 @@ export const own: StepHandler<OwnStep> = {
   do: 'own',
 
   async carryOut(step, hand) {
-    const task: OwnTask = { ...taskOf(step, hand), owner: step.owner, step };
-    return { ref: refOf(step.object), ...(await ensure(task)) };
+    return { ref: refOf(step.object), ...(await ensure(await ownTask(step, hand))) };
   },
 };
+
+async function ownTask(step: OwnStep, hand: Hand): Promise<OwnTask> {
+  const object = step.createOnly ? await asCreated(step, step.createOnly, hand) : step.object;
+  return { ...taskOf({ ...step, object }, hand), owner: step.owner, step };
+}
+
+/** Returns the object of a step with those of its fields that stay as they were created. */
+async function asCreated(
+  { object, fieldManager }: OwnStep,
+  paths: readonly string[],
+  hand: Hand,
+): Promise<AnyObject> {
+  hand.reader.checkServed(object);
+  const store = hand.reader.store(object);
+  const key = keyOf(object);
+  if (!store.get(key) && !store.followed(object.metadata.namespace)) await refresh(object, hand);
+  const known = store.get(key)?.object;
+  const rendered = renderedFor(object);
+  if (!known) return withCreated(rendered, paths);
+  const record = known.metadata.annotations?.[CREATED_ANNOTATION];
+  if (record !== undefined && record === object.metadata.annotations?.[CREATED_ANNOTATION]) return object;
+  if (isRecorded(known, paths)) return asRecorded(rendered, known, paths);
+  // Another writer has changed or removed the record, or the type had no such fields before.
+  const live = await refresh(object, hand);
+  const present = live && presentValues(live, rendered, paths, fieldManager);
+  return withCreated(rendered, paths, { ...present, ...createdOf(known) });
+}
 
 async function ensure(task: OwnTask): Promise<StepOutcome> {
   const { step, store, key, hand } = task;
@@ -280,14 +315,18 @@ async function adopt(task: OwnTask, known: Entry): Promise<Applied> {
 }
 
 /** Deletes and creates an object in which an immutable field has to change, once a dry run of the new one was accepted. */
-async function recreate(task: OwnTask, known: Entry): Promise<StepOutcome> {
+async function recreate(before: OwnTask, known: Entry): Promise<StepOutcome> {
+  const { step, hand } = before;
+  const { recreate: way, createOnly, owner } = step;
   const { object } = known;
+  const fresh = createOnly && withCreated(renderedFor(before.object), createOnly);
+  const task = fresh ? { ...taskOf({ ...step, object: fresh }, hand), owner, step } : before;
   try {
     await checkAcceptable(task);
   } catch (error) {
     throw remembered(task, known, classify(error, `Replace ${describeRef(object)}`));
   }
-  const { error } = await deleteObject(object, task.hand);
+  const { error } = await deleteObject(object, hand, way === 'orphan' ? 'Orphan' : undefined);
   if (error) throw error;
   const left = task.store.get(task.key);
   if (left) checkNotTerminating(left.object);
@@ -390,7 +429,7 @@ async function writeManagedFields(
 
 /** Reports whether a failure leads to deleting the object, and creating it again. */
 function isRecreated({ step }: OwnTask, { reason }: OperatorError): boolean {
-  return step.recreate === true && reason === 'ImmutableField';
+  return Boolean(step.recreate) && reason === 'ImmutableField';
 }
 
 /**

@@ -1,0 +1,156 @@
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import { OperatorError } from '../contract/error.js';
+import { areSiblings, CREATED_ANNOTATION, MAX_CREATED } from '../contract/names.js';
+import { describeRef } from '../contract/object.js';
+import type { AnyObject, FieldsV1, KubernetesObject } from '../contract/object.js';
+import { canonicalJson, isMap, isTooDeep } from './json.js';
+import { parseFieldPath } from './path.js';
+import { isAppliedBy, managedFieldsOf, partOf } from './projections.js';
+
+/** Values that fields were created with, by path: each alone in a list, which is empty where there was none. */
+export type CreatedValues = Readonly<Record<string, readonly unknown[]>>;
+
+/** Maximum number of characters of the values: the API server stores no larger object, and every writer may record anything. */
+const MAX_INFLATED = 1_500_000;
+
+/** Renderings that objects stand for, by these. */
+const renderings = new WeakMap<AnyObject, AnyObject>();
+
+/** Returns what was rendered where an object of `withCreated` is applied. */
+export function renderedFor(object: AnyObject): AnyObject {
+  return renderings.get(object) ?? object;
+}
+
+/** Returns the values that an object says it was created with; undefined where it says nothing that can be read. */
+export function createdOf({ metadata }: KubernetesObject): CreatedValues | undefined {
+  const text = metadata.annotations?.[CREATED_ANNOTATION];
+  if (text === undefined) return undefined;
+  try {
+    const json = inflateRawSync(Buffer.from(text, 'base64'), { maxOutputLength: MAX_INFLATED }).toString();
+    const values: unknown = JSON.parse(json);
+    const isRecord = isMap(values) && !isTooDeep(values) && Object.values(values).every(Array.isArray);
+    return isRecord ? (values as CreatedValues) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Reports whether an object is known to be created with all of these fields. */
+export function isRecorded(object: KubernetesObject, paths: readonly string[]): boolean {
+  const values = createdOf(object);
+  return values !== undefined && paths.every((path) => path in values);
+}
+
+/** Reports whether an object was created with what is rendered for it; true where that isn't recorded. */
+export function wasCreatedAs(
+  object: KubernetesObject,
+  rendered: AnyObject,
+  paths: readonly string[],
+): boolean {
+  const values = createdOf(object) ?? {};
+  return paths.every((path) => {
+    const value = values[path];
+    return value === undefined || canonicalJson(value) === canonicalJson(valuesAt(rendered, path));
+  });
+}
+
+/**
+ * Returns what is applied in place of a rendering: some of its fields as they were created, which it records, and the others as rendered.
+ * @param values the fields as they were created; what is missing there is created now
+ * @param text the record, where it has all of them
+ * @throws OperatorError `CreateOnlyTooLarge`
+ */
+export function withCreated(
+  rendered: AnyObject,
+  paths: readonly string[],
+  values: CreatedValues = {},
+  text?: string,
+): AnyObject {
+  const all = Object.fromEntries(paths.map((path) => [path, values[path] ?? valuesAt(rendered, path)]));
+  let object = rendered;
+  for (const path of paths) object = withValue(object, stepsOf(path), all[path] ?? []) as AnyObject;
+  const record = text ?? deflateRawSync(canonicalJson(all)).toString('base64');
+  if (record.length > MAX_CREATED)
+    throw new OperatorError({
+      reason: 'CreateOnlyTooLarge',
+      message: `${describeRef(rendered)}: the record of ${paths.join(', ')} has ${record.length} characters, compressed, and its annotation takes ${MAX_CREATED}; name less in createOnly, or move content to a ConfigMap`,
+    });
+  const annotations = { ...object.metadata.annotations, [CREATED_ANNOTATION]: record };
+  const created = { ...object, metadata: { ...object.metadata, annotations } };
+  renderings.set(created, rendered);
+  return created;
+}
+
+/** Returns a rendering with the fields as they were created by the record of the object as known; itself, where that lacks some. */
+export function asRecorded(rendered: AnyObject, known: AnyObject, paths: readonly string[]): AnyObject {
+  const text = known.metadata.annotations?.[CREATED_ANNOTATION];
+  return isRecorded(known, paths) ? withCreated(rendered, paths, createdOf(known), text) : rendered;
+}
+
+/**
+ * Returns what fields of a live object seem to be created with, where no record that is ours says it: what its record says, or what
+ * is rendered now, if the object has that; else what we have applied of them.
+ */
+export function presentValues(
+  live: AnyObject,
+  rendered: AnyObject,
+  paths: readonly string[],
+  fieldManager: string,
+): CreatedValues {
+  const recorded = createdOf(live) ?? {};
+  const ours = managedFieldsOf(live).find(({ manager = '', ...entry }) => {
+    return areSiblings(manager, fieldManager) && isAppliedBy(manager, { manager, ...entry });
+  });
+  return Object.fromEntries(
+    paths.flatMap((path): (readonly [string, readonly unknown[]])[] => {
+      const present = valuesAt(live, path);
+      for (const values of [recorded[path], valuesAt(rendered, path)])
+        if (values && isWithin(values, present)) return [[path, values]];
+      const owned = fieldsAt(ours?.fieldsV1, stepsOf(path));
+      return owned && present.length > 0 ? [[path, [partOf(present[0], owned)]]] : [];
+    }),
+  );
+}
+
+function stepsOf(path: string): readonly string[] {
+  return parseFieldPath(path) ?? [];
+}
+
+function valuesAt(object: AnyObject, path: string): readonly unknown[] {
+  let value: unknown = object;
+  for (const step of stepsOf(path)) {
+    if (!isMap(value) || !Object.hasOwn(value, step)) return [];
+    value = value[step];
+  }
+  return value === undefined ? [] : [value];
+}
+
+/** Returns a copy with another value at a path, or none. */
+function withValue(
+  of: unknown,
+  [step = '', ...rest]: readonly string[],
+  values: readonly unknown[],
+): unknown {
+  const { [step]: inner, ...others } = isMap(of) ? of : {};
+  if (values.length === 0 && (inner === undefined || rest.length === 0)) return others;
+  return { ...others, [step]: rest.length === 0 ? values[0] : withValue(inner, rest, values) };
+}
+
+/** Returns what of a set lies below a path; what is owned as a whole includes all below it. */
+function fieldsAt(fields: FieldsV1 | undefined, steps: readonly string[]): FieldsV1 | undefined {
+  let node = fields;
+  for (const [depth, step] of steps.entries()) {
+    if (depth > 0 && node && Object.keys(node).length === 0) return node;
+    node = node?.[`f:${step}`];
+  }
+  return node;
+}
+
+/** Reports whether a live value has all of another: it may have more members in maps, such as defaults. */
+function isWithin(value: unknown, live: unknown): boolean {
+  if (Array.isArray(value) && Array.isArray(live))
+    return value.length === live.length && value.every((item, index) => isWithin(item, live[index]));
+  if (isMap(value) && isMap(live))
+    return Object.keys(value).every((name) => Object.hasOwn(live, name) && isWithin(value[name], live[name]));
+  return value === live;
+}

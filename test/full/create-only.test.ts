@@ -1,0 +1,140 @@
+import { expect, test } from 'vitest';
+import { CREATED_ANNOTATION } from '../../src/contract/names.js';
+import { controllerOf } from '../../src/contract/object.js';
+import type { AnyObject } from '../../src/contract/object.js';
+import { resourceType } from '../../src/contract/resource.js';
+import { loadKind } from '../support/bundle.js';
+import { configMaps, deployments, eventually, pods } from '../support/cluster.js';
+import type { Place } from '../support/cluster.js';
+import { startController } from '../support/operator.js';
+import type { RunningController } from '../support/operator.js';
+import { requestsFromNowOn, settled, summary, writes } from '../support/requests.js';
+import { Subject } from '../support/subject.js';
+import { openCluster } from '../support/test-clusters.js';
+
+const cluster = openCluster();
+const statefulSets = resourceType({ apiVersion: 'apps/v1', kind: 'StatefulSet' });
+const user = 'operator-77';
+const image = (version: number): string => `example.com/app:${version}`;
+
+interface Workload extends AnyObject {
+  readonly spec: {
+    readonly replicas: number;
+    readonly template: { readonly spec: { readonly containers: readonly { readonly image: string }[] } };
+  };
+}
+
+let subject: Subject | undefined;
+
+/** Works as one release of the kind. */
+async function release(
+  name: 'frozen' | 'frozen-before',
+  work: (frozen: Subject, controller: RunningController) => Promise<void>,
+): Promise<void> {
+  const { kind, config } = await loadKind(`test/support/kinds/${name}.config.mjs`);
+  subject ??= await Subject.make(cluster, kind, 'frozen');
+  const props = { cluster, user, kinds: [kind], config, namespaces: [subject.namespace] };
+  await using controller = await startController(props);
+  await work(subject, controller);
+  expect(await controller.stop()).toBe(0);
+}
+
+const place = (name: string): Place => subject!.childPlace(deployments, name);
+const live = async (name: string): Promise<Workload> => cluster.get<Workload>(place(name));
+/** Number of templates that its controller has rolled out. */
+const revisionOf = ({ metadata }: AnyObject): string | undefined =>
+  metadata.annotations?.['deployment.kubernetes.io/revision'];
+const imageOf = ({ spec }: Workload): string => spec.template.spec.containers[0]!.image;
+
+async function says(name: string, seen: string): Promise<void> {
+  await eventually(async () => {
+    const { data } = await cluster.get(subject!.childPlace(configMaps, name));
+    expect(data).toEqual({ seen });
+  });
+}
+
+/** Checks that nothing is written for a custom resource that is reconciled. */
+async function isSteady(name: string, value: string): Promise<void> {
+  await settled(cluster, user, { namespace: subject!.namespace });
+  const requests = await requestsFromNowOn(cluster, user, subject!.namespace);
+  await subject!.touch(name, value);
+  await settled(cluster, user, { namespace: subject!.namespace });
+  expect(writes(await requests()).map(summary)).toEqual([]);
+}
+
+test('a child stays as it was created over edits, drift, restarts and a lost record, until it is deleted', async () => {
+  await release('frozen', async (frozen) => {
+    await frozen.create('web', {});
+    await frozen.ready('web');
+    await says('web', 'Deployment true x');
+
+    await frozen.edit('web', { image: image(2), tier: 'y' });
+    await frozen.ready('web');
+    await says('web', 'Deployment false y');
+    expect(imageOf(await live('web'))).toBe(image(1));
+    await isSteady('web', 'once');
+    expect(revisionOf(await live('web'))).toBe('1');
+
+    const containers = [{ name: 'app', image: image(3) }];
+    await cluster.merge(place('web'), { spec: { replicas: 2, template: { spec: { containers } } } });
+    await eventually(async () => {
+      const now = await live('web');
+      expect([imageOf(now), now.spec.replicas]).toEqual([image(1), 1]);
+    });
+  });
+
+  await release('frozen', async (frozen) => {
+    await isSteady('web', 'restarted');
+    const record = (await live('web')).metadata.annotations?.[CREATED_ANNOTATION];
+    for (const broken of [null, 'nothing', 'q1YqVrJSUKoFAA==']) {
+      await cluster.merge(place('web'), { metadata: { annotations: { [CREATED_ANNOTATION]: broken } } });
+      await eventually(async () => {
+        expect((await live('web')).metadata.annotations?.[CREATED_ANNOTATION]).toBe(record);
+      });
+    }
+    expect(imageOf(await live('web'))).toBe(image(1));
+    await isSteady('web', 'mended');
+
+    await cluster.delete(place('web'));
+    await says('web', 'Deployment true y');
+    expect(imageOf(await live('web'))).toBe(image(2));
+    await frozen.ready('web');
+    await isSteady('web', 'again');
+  });
+});
+
+test('where the option comes later, what is there stays as it is', async () => {
+  await release('frozen-before', async (frozen) => {
+    await frozen.create('late', { image: image(1) });
+    await frozen.ready('late');
+  });
+  await subject!.edit('late', { image: image(2), tier: 'y' });
+  await release('frozen', async () => {
+    await says('late', 'Deployment false y');
+    const now = await live('late');
+    expect(imageOf(now)).toBe(image(1));
+    expect(now.metadata.annotations?.[CREATED_ANNOTATION]).toBeDefined();
+    await isSteady('late', 'later');
+    expect(revisionOf(await live('late'))).toBe('1');
+  });
+});
+
+test('a StatefulSet whose claim templates change is made again around its Pods', async () => {
+  await release('frozen', async (frozen) => {
+    await frozen.create('data', { claim: '1Gi' });
+    const place = frozen.childPlace(statefulSets, 'data');
+    const pod = { ...frozen.childPlace(pods, 'data-0') };
+    const ownerOf = async (): Promise<string | undefined> => controllerOf(await cluster.get(pod))?.uid;
+    const before = await eventually(async () => {
+      expect(await ownerOf()).toBe((await cluster.get(place)).metadata.uid);
+      return { pod: (await cluster.get(pod)).metadata.uid, set: await ownerOf() };
+    });
+    await frozen.edit('data', { claim: '2Gi' });
+    await eventually(async () => {
+      const { metadata } = await cluster.get(place);
+      expect(metadata.uid).not.toBe(before.set);
+      expect(await ownerOf()).toBe(metadata.uid);
+    });
+    expect((await cluster.get(pod)).metadata.uid).toBe(before.pod);
+  });
+});

@@ -1,0 +1,4 @@
+// @ts-check
+import { frozen } from './frozen.mjs';
+
+export default { kinds: [frozen(['.spec'])] };
