@@ -31,7 +31,6 @@ import {
   splitKey,
 } from '../contract/object.js';
 import type { AnyObject, OwnerReference } from '../contract/object.js';
-import { asRecorded } from '../values/created.js';
 import { waitingOf } from './order.js';
 import { describeThrown, reading } from '../values/origin.js';
 import {
@@ -136,7 +135,6 @@ export class OwnedChildren implements Controller {
   private readonly selected?: LabelSelector;
   private readonly renderer: Renderer;
   private readonly childTypes: ReadonlyMap<string, ChildType>;
-  private readonly hasCreateOnly: boolean;
   /** Types of which objects may have their owner recorded alone. */
   private readonly recorded: readonly RenderedType[];
   private readonly kept: ReadonlySet<string>;
@@ -156,7 +154,6 @@ export class OwnedChildren implements Controller {
     if (selector !== undefined) this.selected = parseLabelSelector(selector);
     if (owning.references) this.lookups = owning.references.lookups;
     this.childTypes = new Map(owning.children.map((type) => [groupKind(type), type]));
-    this.hasCreateOnly = owning.children.some(({ createOnly }) => createOnly);
     this.recorded = [...owning.children, ...owning.formerChildren].filter(
       (type) => isElsewhere(owning.type, type) || type.onDelete === 'keep',
     );
@@ -283,7 +280,6 @@ export class OwnedChildren implements Controller {
       });
       return {
         ...{ control, ...rendering, handedOver: this.handedOver(cr, own) },
-        ...(this.hasCreateOnly && { rendered: this.asCreated(rendering.rendered, pass.controlled) }),
         ...(generate && { generate }),
         ...(secret && { secret }),
         ...(held && { ...(held.error ? { error: held.error } : { isHeld: true }), requeueAt: held.until }),
@@ -293,23 +289,6 @@ export class OwnedChildren implements Controller {
       const error = thrown instanceof OperatorError ? thrown : new OperatorError(bug);
       return { control, rendered: [], handedOver: [], error };
     }
-  }
-
-  /** Returns a rendering with those fields of its objects as they were created that stay so. */
-  private asCreated(rendered: Rendered, children: readonly AnyObject[]): Rendered {
-    const live = new Map(children.map((child) => [objectId(child), child]));
-    const created = new Map(
-      rendered.map((object) => {
-        const { createOnly } = this.childTypes.get(groupKind(object)) ?? {};
-        const child = live.get(objectId(object));
-        return [object, createOnly && child ? asRecorded(object, child, createOnly) : object];
-      }),
-    );
-    const of = (object: AnyObject): AnyObject => created.get(object) ?? object;
-    const { dependencies } = rendered;
-    const value =
-      dependencies && new Map([...dependencies].map(([one, before]) => [of(one), before.map(of)]));
-    return Object.defineProperty(rendered.map(of), 'dependencies', { value });
   }
 
   private handedOver(cr: LiveResource, children: readonly AnyObject[]): readonly HandOver[] {

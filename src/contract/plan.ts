@@ -75,8 +75,7 @@ export interface OwnStep {
    */
   readonly recreate?: boolean | 'orphan';
   /**
-   * Paths of fields that keep the values that the object was created with, which an annotation records; the object has these values,
-   * where they are known.
+   * Paths of fields that are applied as they were when the object was created, which an annotation records.
    * @default - none
    */
   readonly createOnly?: readonly string[];

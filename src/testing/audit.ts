@@ -10,6 +10,7 @@ import { readinessIn } from '../author/order.js';
 import { waitOf } from '../values/readiness.js';
 import { currency } from '../render/renderer.js';
 import { renderObserving } from '../render/settling.js';
+import { asRecorded } from '../values/created.js';
 import { observedOf, ownerUidOf, recordOf, wasAppliedBy } from '../values/projections.js';
 import { APPLY } from '../client/api.js';
 import type { ApiRequest, ApiResponse } from '../client/transport.js';
@@ -80,7 +81,7 @@ export class WriteAudit {
     const present = rendered?.find((one) => objectId(one) === objectId(object));
     // What was rendered of an earlier state goes by that one.
     const before = present && rendered?.dependencies?.get(present);
-    if (!before || contentHash(present) !== hash) return undefined;
+    if (!before || contentHash(asRecorded(present, object)) !== hash) return undefined;
     this.dependents++;
     const wait = waitOf(present, before, readinessIn(await this.trial.objects()));
     return (
@@ -121,9 +122,9 @@ export async function renderingOf(trial: AuditedTrial, cr: CustomResource): Prom
   const references = await trial.list(types);
   const { generated } = generatedOf(run, cr, references);
   const inputs = { references, ...(generated && { generated }) };
-  if (!observes) return rendered(run, cr, inputs);
   const { uid = '' } = cr.metadata;
   const controlled = references.filter((object) => ownerUidOf(object) === uid);
+  if (!observes) return rendered(run, cr, inputs);
   const { kind } = run.kind.type;
   const managers = [childrenFieldManager(kind), recordedFieldManager(kind, uid)];
   const own = controlled.filter((object) => managers.some((manager) => wasAppliedBy(manager, object)));

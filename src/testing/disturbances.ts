@@ -7,6 +7,7 @@ import { objectId } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
+import { asRecorded } from '../values/created.js';
 import { contentHash } from '../values/json.js';
 import { isOrdered, renderingOf } from './audit.js';
 import { collection } from './cluster.js';
@@ -270,7 +271,12 @@ async function madeOf(trial: Trial): Promise<readonly [expected: unknown, found:
     const objects = await renderingOf(trial, cr);
     const own = (await trial.objects()).filter((object) => !isGenerated(object));
     return [
-      Object.fromEntries(objects.map((object) => [objectId(object), contentHash(object)])),
+      Object.fromEntries(
+        objects.map((object) => {
+          const live = own.find((one) => objectId(one) === objectId(object));
+          return [objectId(object), contentHash(live ? asRecorded(object, live) : object)];
+        }),
+      ),
       Object.fromEntries(own.map((object) => [objectId(object), recordOf(object)?.hash])),
     ];
   } catch (error) {

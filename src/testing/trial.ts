@@ -4,6 +4,7 @@ import type { Condition } from '../contract/conditions.js';
 import { isHashAnnotation, selectorLabels } from '../contract/names.js';
 import { objectId, splitKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
+import { withoutCreated } from '../values/created.js';
 import { recordOf, withKeptStatus } from '../values/projections.js';
 import { childReadiness } from '../values/readiness.js';
 import { groupKind, resourceType } from '../contract/resource.js';
@@ -308,7 +309,10 @@ export class Trial implements AsyncDisposable {
     const { namespace, elsewhere } = this.site;
     const live = await this.reachable();
     const objects = live.filter((object) => isApplied(object) || this.original(object));
-    return normal(objects, {
+    const { rendering } = this.run.kind;
+    // A construct that observes can replace what is outdated, and has to end as a new custom resource does.
+    const isStrict = 'each' in rendering && rendering.each.observes;
+    return normal(isStrict ? objects : objects.map(withoutCreated), {
       ...{ name: cr?.metadata.name ?? this.name, uid: cr?.metadata.uid ?? '<none>', namespace },
       ...(elsewhere !== namespace && { elsewhere }),
       digests: cr ? this.digests(cr, live) : [],

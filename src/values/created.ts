@@ -13,14 +13,6 @@ export type CreatedValues = Readonly<Record<string, readonly unknown[]>>;
 /** Maximum number of characters of the values: the API server stores no larger object, and every writer may record anything. */
 const MAX_INFLATED = 1_500_000;
 
-/** Renderings that objects stand for, by these. */
-const renderings = new WeakMap<AnyObject, AnyObject>();
-
-/** Returns what was rendered where an object of `withCreated` is applied. */
-export function renderedFor(object: AnyObject): AnyObject {
-  return renderings.get(object) ?? object;
-}
-
 /** Returns the values that an object says it was created with; undefined where it says nothing that can be read. */
 export function createdOf({ metadata }: KubernetesObject): CreatedValues | undefined {
   const text = metadata.annotations?.[CREATED_ANNOTATION];
@@ -33,12 +25,6 @@ export function createdOf({ metadata }: KubernetesObject): CreatedValues | undef
   } catch {
     return undefined;
   }
-}
-
-/** Reports whether an object is known to be created with all of these fields. */
-export function isRecorded(object: KubernetesObject, paths: readonly string[]): boolean {
-  const values = createdOf(object);
-  return values !== undefined && paths.every((path) => path in values);
 }
 
 /** Reports whether an object was created with what is rendered for it; true where that isn't recorded. */
@@ -76,15 +62,14 @@ export function withCreated(
       message: `${describeRef(rendered)}: the record of ${paths.join(', ')} has ${record.length} characters, compressed, and its annotation takes ${MAX_CREATED}; name less in createOnly, or move content to a ConfigMap`,
     });
   const annotations = { ...object.metadata.annotations, [CREATED_ANNOTATION]: record };
-  const created = { ...object, metadata: { ...object.metadata, annotations } };
-  renderings.set(created, rendered);
-  return created;
+  return { ...object, metadata: { ...object.metadata, annotations } };
 }
 
-/** Returns a rendering with the fields as they were created by the record of the object as known; itself, where that lacks some. */
-export function asRecorded(rendered: AnyObject, known: AnyObject, paths: readonly string[]): AnyObject {
+/** Returns what is applied in place of a rendering, by the record of the object that is there; the rendering, where that has none. */
+export function asRecorded(rendered: AnyObject, known: AnyObject): AnyObject {
+  const values = createdOf(known);
   const text = known.metadata.annotations?.[CREATED_ANNOTATION];
-  return isRecorded(known, paths) ? withCreated(rendered, paths, createdOf(known), text) : rendered;
+  return values ? withCreated(rendered, Object.keys(values), values, text) : rendered;
 }
 
 /**
@@ -110,6 +95,29 @@ export function presentValues(
       return owned && present.length > 0 ? [[path, [partOf(present[0], owned)]]] : [];
     }),
   );
+}
+
+/** Returns an object without the fields that it has as its record says: what they are follows from when it was created. */
+export function withoutCreated(object: AnyObject): AnyObject {
+  const paths = Object.entries(createdOf(object) ?? {}).filter(([path, values]) =>
+    isWithin(values, valuesAt(object, path)),
+  );
+  const without = (of: unknown, prefix = ''): unknown =>
+    paths.reduce(
+      (left, [path]) =>
+        withValue(
+          left,
+          stepsOf(path).map((step) => prefix + step),
+          [],
+        ),
+      of,
+    );
+  const managedFields = managedFieldsOf(object).map((entry) => ({
+    ...entry,
+    fieldsV1: without(entry.fieldsV1, 'f:'),
+  }));
+  const { metadata, ...content } = without(object) as AnyObject;
+  return { ...content, metadata: { ...metadata, managedFields } as AnyObject['metadata'] };
 }
 
 function stepsOf(path: string): readonly string[] {

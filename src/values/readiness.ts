@@ -1,5 +1,6 @@
 import type { Wait } from '../contract/change.js';
 import { REASON, type Condition, type Phase, type Readiness } from '../contract/conditions.js';
+import { asRecorded } from './created.js';
 import { recordOf } from './projections.js';
 import { contentHash, isMap } from './json.js';
 import { describeRef, refOf } from '../contract/object.js';
@@ -212,7 +213,7 @@ export type ReadinessOf = (rendered: AnyObject) => Readiness | undefined;
 /** Returns the readiness of a rendered object, by the object that is live; undefined where that isn't as rendered, or doesn't stay. */
 export function presentReadiness(rendered: AnyObject, live: AnyObject): Readiness | undefined {
   const stays = live.metadata.deletionTimestamp === undefined;
-  const isPresent = recordOf(live)?.hash === contentHash(rendered);
+  const isPresent = recordOf(live)?.hash === contentHash(asRecorded(rendered, live));
   return stays && isPresent ? dependencyReadiness(live) : undefined;
 }
 

@@ -843,7 +843,7 @@ describe('OwnedChildren, a construct that observes its children', () => {
       object(DEPLOYMENT, 'web'),
       { apiVersion: 'v1', kind: 'Service', isCurrent: false, metadata },
     ]);
-    expect(applied(plan)[0]).toEqual(recorded);
+    expect(applied(plan)[0]).toEqual(sized(2));
     expect(ownSteps(plan)[0]).toMatchObject({ createOnly });
   });
 
@@ -865,14 +865,15 @@ describe('OwnedChildren, a construct that observes its children', () => {
     expect(stepsOf(planOf(one, [next]))).toEqual(['own Service web', '|']);
   });
 
-  it('judges by the record whether what others wait for is applied', () => {
-    const types = { children: [{ ...SERVICE, createOnly: ['.spec'] }, DEPLOYMENT] };
-    const [first, second] = [{ ...WEB, spec: { size: 2 } }, object(DEPLOYMENT, 'web')];
-    const ordered: Render = () =>
-      Object.defineProperty([first, second], 'dependencies', { value: new Map([[second, [first]]]) });
+  it('judges by its record whether a child that others wait for is applied', () => {
     const made = withCreated({ ...WEB, spec: { size: 1 } }, ['.spec']);
-    const plan = planOf(controller({ render: ordered, kind: types }), [made]);
-    expect(ownSteps(plan).map(({ waitsFor }) => waitsFor)).toEqual([undefined, [made]]);
+    const recordedAs = (hash: string): AnyObject => {
+      const annotations = { ...made.metadata.annotations, [APPLIED_HASH_ANNOTATION]: hash };
+      return { ...made, metadata: { ...made.metadata, annotations } };
+    };
+    const rendered = { ...WEB, spec: { size: 2 } };
+    expect(readinessIn([recordedAs(contentHash(made))])(rendered)).toMatchObject({ phase: 'ready' });
+    expect(readinessIn([recordedAs(contentHash(rendered))])(rendered)).toBeUndefined();
   });
 
   it('stalls a construct that renders an object only where it is not there', () => {

@@ -6,7 +6,7 @@ import { asRecorded, createdOf, wasCreatedAs, withCreated } from '../../src/valu
 import { keepStatus } from '../../src/values/projections.js';
 import { deployment, newSetup, step } from './support/apply-setup.js';
 import type { Setup } from './support/apply-setup.js';
-import { DEPLOYMENT } from './support/builders.js';
+import { DEPLOYMENT, failure } from './support/builders.js';
 
 const PATHS = ['.spec'];
 const created = (replicas: number, labels: object = { app: 'web' }, paths = PATHS): OwnStep => {
@@ -49,6 +49,20 @@ describe('An object with fields that stay as they were created', () => {
     });
   });
 
+  it('is recreated as rendered, where that is asked for and another field cannot be changed', async () => {
+    const setup = newSetup();
+    await setup.apply(created(1));
+    const causes = [{ reason: 'FieldValueInvalid', message: 'Invalid value: {}: field is immutable' }];
+    const answers = [failure(422, 'Invalid', 'field is immutable', { causes })];
+    setup.server.intercept = ({ method }) => (method === 'PATCH' ? answers.shift() : undefined);
+    const wanted = { ...created(2, { app: 'web', tier: 'y' }), recreate: 'orphan' } as const;
+    expect((await setup.apply(wanted)).action).toBe('recreated');
+    const deletion = setup.server.requests.find(({ method }) => method === 'DELETE');
+    expect(deletion?.body).toMatchObject({ propagationPolicy: 'Orphan' });
+    expect(replicas(setup)).toBe(2);
+    expect(createdOf(live(setup))).toEqual({ '.spec': [deployment(2).spec] });
+  });
+
   it('refuses more than an annotation takes, by name, size and remedy', async () => {
     const setup = newSetup();
     const noise = Array.from({ length: MAX_CREATED }, (_, index) => (index * 7919 ** 2).toString(36)).join();
@@ -77,7 +91,8 @@ describe('A record of created fields', () => {
     );
     for (const none of [deployment(1), withRecord('nothing'), withRecord(''), bomb])
       expect(createdOf(none)).toBeUndefined();
-    expect(asRecorded(deployment(2), withRecord('nothing'), PATHS)).toEqual(deployment(2));
+    expect(asRecorded(deployment(2), withRecord('nothing'))).toEqual(deployment(2));
+    expect(asRecorded(deployment(2), recorded)).toEqual(recorded);
   });
 
   it('says whether an object is made of what is rendered', () => {

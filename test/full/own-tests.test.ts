@@ -15,6 +15,7 @@ const examples = await Promise.all(
     'journal',
     'listing',
     'public-address',
+    'ring',
     'scheduled-task',
     'tenant',
     'web-page',

@@ -13,6 +13,7 @@ test.each([
   ['indexed-job', 'sweep.mjs'],
   ['journal', 'sweep.mjs'],
   ['listing', 'sweep.mjs'],
+  ['ring', 'sweep.mjs'],
 ])(
   'examples/%s passes its sweep, with a sandbox of its own',
   { timeout: 580_000 },

@@ -15,6 +15,7 @@ const sandbox = openSandbox(inject('sandbox'));
 const { kind: journal } = await loadKind('examples/journal/reconstruct.config.mjs');
 const { kind: vault } = await loadKind('test/support/kinds/vault.config.mjs');
 const { kind: referring } = await loadKind('test/support/kinds/referring-vault.config.mjs');
+const { kind: stamp } = await loadKind('test/support/kinds/stamp.config.mjs');
 const { kind: gate } = await loadKind('test/support/kinds/gate.config.mjs');
 
 type Found = readonly [fault: string, kind: Kind, check: CheckName, message: RegExp, spec?: object];
@@ -159,6 +160,16 @@ test('of a sound kind with generated values and references, nothing is reported'
       })),
     }),
   });
+
+  expect(report.held, formatReport(report)).toBe(true);
+});
+
+test('of a sound kind whose children stay as they were created, nothing is reported', async () => {
+  const { apiVersion, kind } = stamp.type;
+  const metadata = { name: 'sample' };
+  const specs = [{}, { first: 'b', last: 'b' }];
+  const samples = specs.map((spec) => ({ apiVersion, kind, metadata, spec }));
+  const report = await sweep(stamp, samples, { sandbox, seed: 7 });
 
   expect(report.held, formatReport(report)).toBe(true);
 });

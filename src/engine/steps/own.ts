@@ -69,14 +69,7 @@ import {
   ownerUidOf,
   wasAppliedBy,
 } from '../../values/projections.js';
-import {
-  asRecorded,
-  createdOf,
-  isRecorded,
-  presentValues,
-  renderedFor,
-  withCreated,
-} from '../../values/created.js';
+import { createdOf, presentValues, withCreated } from '../../values/created.js';
 
 /** Task of a step. */
 interface OwnTask extends OwnedTask {
@@ -121,15 +114,14 @@ async function asCreated(
   const key = keyOf(object);
   if (!store.get(key) && !store.followed(object.metadata.namespace)) await refresh(object, hand);
   const known = store.get(key)?.object;
-  const rendered = renderedFor(object);
-  if (!known) return withCreated(rendered, paths);
-  const record = known.metadata.annotations?.[CREATED_ANNOTATION];
-  if (record !== undefined && record === object.metadata.annotations?.[CREATED_ANNOTATION]) return object;
-  if (isRecorded(known, paths)) return asRecorded(rendered, known, paths);
-  // Another writer has changed or removed the record, or the type had no such fields before.
+  if (!known) return withCreated(object, paths);
+  const values = createdOf(known) ?? {};
+  const isWhole = Object.keys(values).length === paths.length && paths.every((path) => path in values);
+  if (isWhole) return withCreated(object, paths, values, known.metadata.annotations?.[CREATED_ANNOTATION]);
+  // Another writer has changed or removed the record, or the type had other such fields before, or none.
   const live = await refresh(object, hand);
-  const present = live && presentValues(live, rendered, paths, fieldManager);
-  return withCreated(rendered, paths, { ...present, ...createdOf(known) });
+  const present = live && presentValues(live, object, paths, fieldManager);
+  return withCreated(object, paths, { ...present, ...values });
 }
 
 async function ensure(task: OwnTask): Promise<StepOutcome> {
@@ -319,12 +311,12 @@ async function recreate(before: OwnTask, known: Entry): Promise<StepOutcome> {
   const { step, hand } = before;
   const { recreate: way, createOnly, owner } = step;
   const { object } = known;
-  const fresh = createOnly && withCreated(renderedFor(before.object), createOnly);
+  const fresh = createOnly && withCreated(step.object, createOnly);
   const task = fresh ? { ...taskOf({ ...step, object: fresh }, hand), owner, step } : before;
   try {
     await checkAcceptable(task);
   } catch (error) {
-    throw remembered(task, known, classify(error, `Replace ${describeRef(object)}`));
+    throw remembered(before, known, classify(error, `Replace ${describeRef(object)}`));
   }
   const { error } = await deleteObject(object, hand, way === 'orphan' ? 'Orphan' : undefined);
   if (error) throw error;

@@ -1,0 +1,4 @@
+// @ts-check
+import { ring } from './kind.mjs';
+
+export default { kinds: [ring] };
