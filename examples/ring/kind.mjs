@@ -19,7 +19,9 @@ const crd = defineCrd({
 
 const children = /** @type {const} */ ([
   {
-    ...{ apiVersion: 'v1', kind: 'Pod', createOnly: ['.spec'] },
+    apiVersion: 'v1',
+    kind: 'Pod',
+    createOnly: ['.spec'],
     keep: (/** @type {any} */ pod) => ({ image: String(pod.spec.containers[0].image) }),
   },
 ]);

@@ -8,20 +8,19 @@ import type {
   Render,
   Rendered,
   RenderedKind,
-  RenderedType,
   RenderInputs,
 } from '../contract/kind.js';
 import { describeRef, keyOf, objectId } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import { controlOf } from '../values/control.js';
-import { wasCreatedAs } from '../values/created.js';
 import { contentHash } from '../values/json.js';
 import { setLatest } from '../values/latest.js';
 import { readsSecrets } from '../values/origin.js';
 import { differences, formatFieldPath, showValue } from '../values/path.js';
 import type { Difference } from '../values/path.js';
 import { observedOf, recordOf, requireReadable } from '../values/projections.js';
+import type { IsCurrent } from '../values/projections.js';
 import { Course, renderObserving } from './settling.js';
 import type { SteadyRendering } from './settling.js';
 import { ownerOf, readableMetadata, readOf, synthesize } from './synthesize.js';
@@ -110,18 +109,17 @@ export class Renderer {
   ): SteadyRendering & { readonly observed?: readonly AnyObject[] } {
     if (!this.kind.observes) return this.steady(cr, inputs, live);
     const memory = this.memoryOf(cr);
-    const { isMadeOf, isCurrent } = currency(this.kind.children);
-    const given = (objects: readonly AnyObject[], outdated: ReadonlySet<string>): RenderInputs => {
+    const given = (objects: readonly AnyObject[], isCurrent: IsCurrent): RenderInputs => {
       requireReadable(objects);
-      return { ...inputs, observed: observedOf(objects, isCurrent(outdated)) };
+      return { ...inputs, observed: observedOf(objects, isCurrent) };
     };
-    const observable = { ...live, isMadeOf, ...(memory.last && { last: memory.last }) };
-    const once = (objects: readonly AnyObject[], outdated: ReadonlySet<string>): Rendered => {
-      const all = given(objects, outdated);
+    const observable = { ...live, types: this.kind.children, ...(memory.last && { last: memory.last }) };
+    const once = (objects: readonly AnyObject[], isCurrent: IsCurrent): Rendered => {
+      const all = given(objects, isCurrent);
       return this.timed(cr, all, this.basisOf(cr, all));
     };
-    const { rendered, observed, outdated } = renderObserving(cr, observable, once);
-    const rendering = this.steady(cr, given(observed, outdated), live, rendered);
+    const { rendered, observed, isCurrent } = renderObserving(cr, observable, once);
+    const rendering = this.steady(cr, given(observed, isCurrent), live, rendered);
     if (!live.isPaused) memory.last = new Set(rendering.rendered.map(objectId));
     return { ...rendering, observed };
   }
@@ -250,19 +248,6 @@ export class Renderer {
     memory.accepted = { basis, hashes: hashes.join() };
     return isApplied || !isTrusted;
   }
-}
-
-/** Returns how it is judged whether children are made of what is rendered now: by what they were created with. */
-export function currency(types: readonly RenderedType[]): {
-  readonly isMadeOf: (object: AnyObject, rendered: AnyObject) => boolean;
-  readonly isCurrent: (outdated: ReadonlySet<string>) => (child: AnyObject) => boolean | undefined;
-} {
-  const fields = new Map(types.map((type) => [groupKind(type), type.createOnly]));
-  const fieldsOf = (object: AnyObject): readonly string[] | undefined => fields.get(groupKind(object));
-  return {
-    isMadeOf: (object, rendered) => wasCreatedAs(object, rendered, fieldsOf(object) ?? []),
-    isCurrent: (outdated) => (child) => (fieldsOf(child) ? !outdated.has(objectId(child)) : undefined),
-  };
 }
 
 function isSame<T extends Basis>(a: T | undefined, b: Basis): a is T {

@@ -1,8 +1,11 @@
 import { OperatorError } from '../contract/error.js';
-import type { Rendered } from '../contract/kind.js';
+import type { Rendered, RenderedType } from '../contract/kind.js';
 import { describeRef, objectId } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
+import { groupKind } from '../contract/resource.js';
+import { wasCreatedAs } from '../values/created.js';
 import { contentHash } from '../values/json.js';
+import type { IsCurrent } from '../values/projections.js';
 
 /** Maximum numbers of renderings without an edit in between, after which a custom resource counts as not settling. */
 interface Limits {
@@ -141,16 +144,8 @@ interface Observable {
   readonly own: readonly AnyObject[];
   /** Ids of the last rendering. @default - unknown, after a start */
   readonly last?: ReadonlySet<string>;
-  /** Reports whether an object is made of what is rendered for it. @default - that is asked of none */
-  readonly isMadeOf?: (object: AnyObject, rendered: AnyObject) => boolean;
-}
-
-/** Rendering, and what the construct was given for it. */
-interface ObservingRendering {
-  readonly rendered: Rendered;
-  readonly observed: readonly AnyObject[];
-  /** Ids of objects that aren't made of what is rendered for them. */
-  readonly outdated: ReadonlySet<string>;
+  /** Types of the children. */
+  readonly types: readonly RenderedType[];
 }
 
 /**
@@ -161,24 +156,29 @@ interface ObservingRendering {
  */
 export function renderObserving(
   cr: CustomResource,
-  { controlled, own, last, isMadeOf = () => true }: Observable,
-  render: (observed: readonly AnyObject[], outdated: ReadonlySet<string>) => Rendered,
-): ObservingRendering {
+  { controlled, own, last, types }: Observable,
+  render: (observed: readonly AnyObject[], isCurrent: IsCurrent) => Rendered,
+): { readonly rendered: Rendered; readonly observed: readonly AnyObject[]; readonly isCurrent: IsCurrent } {
   const ids = (objects: readonly AnyObject[]): string => objects.map(objectId).join();
+  const createOnly = new Map(types.map((type) => [groupKind(type), type.createOnly]));
+  const isCurrentBut =
+    (outdated: ReadonlySet<string>): IsCurrent =>
+    (object) =>
+      createOnly.get(groupKind(object)) && !outdated.has(objectId(object));
   let observed = last ? controlled.filter((object) => last.has(objectId(object))) : own;
   for (let count = 0; count < MAX_PASSES; count++) {
-    const rendered = render(observed, new Set());
+    const rendered = render(observed, isCurrentBut(new Set()));
     const named = new Set([...rendered.map(objectId), ...(last ?? [])]);
     const next = controlled.filter((object) => named.has(objectId(object)));
     if (ids(next) === ids(observed)) {
       const wanted = new Map(rendered.map((object) => [objectId(object), object]));
-      const outdated = new Set<string>();
-      for (const object of observed) {
-        const id = objectId(object);
-        const one = wanted.get(id);
-        if (one && !isMadeOf(object, one)) outdated.add(id);
-      }
-      return { rendered: outdated.size > 0 ? render(observed, outdated) : rendered, observed, outdated };
+      const isOutdated = (object: AnyObject): boolean => {
+        const [one, paths] = [wanted.get(objectId(object)), createOnly.get(groupKind(object))];
+        return one !== undefined && paths !== undefined && !wasCreatedAs(object, one, paths);
+      };
+      const outdated = new Set(observed.filter(isOutdated).map(objectId));
+      const isCurrent = isCurrentBut(outdated);
+      return { rendered: outdated.size > 0 ? render(observed, isCurrent) : rendered, observed, isCurrent };
     }
     observed = next;
   }

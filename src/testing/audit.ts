@@ -8,7 +8,6 @@ import type { AnyObject, CustomResource } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
 import { readinessIn } from '../author/order.js';
 import { waitOf } from '../values/readiness.js';
-import { currency } from '../render/renderer.js';
 import { renderObserving } from '../render/settling.js';
 import { asRecorded } from '../values/created.js';
 import { observedOf, ownerUidOf, recordOf, wasAppliedBy } from '../values/projections.js';
@@ -128,10 +127,9 @@ export async function renderingOf(trial: AuditedTrial, cr: CustomResource): Prom
   const { kind } = run.kind.type;
   const managers = [childrenFieldManager(kind), recordedFieldManager(kind, uid)];
   const own = controlled.filter((object) => managers.some((manager) => wasAppliedBy(manager, object)));
-  const { isMadeOf, isCurrent } = currency(children);
-  return renderObserving(cr, { controlled, own, isMadeOf }, (found, outdated) => {
+  return renderObserving(cr, { controlled, own, types: children }, (found, isCurrent) => {
     const live = found.flatMap((one) => kept(run, one) ?? []);
-    const observed = observedOf(live, isCurrent(outdated));
+    const observed = observedOf(live, isCurrent);
     return rendered(run, cr, { ...inputs, observed });
   }).rendered;
 }

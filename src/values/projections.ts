@@ -196,13 +196,13 @@ export function requireReadable(objects: readonly KubernetesObject[]): void {
   if (unreadable) throw unreadable;
 }
 
-/**
- * Returns children as their construct reads them: in a fixed order, and without what differs in each cluster or with each write.
- * @param isCurrent returns whether one is made of what is rendered now, where its type says that
- */
+/** Returns whether a child is made of what is rendered now; undefined where its type has no `createOnly`. */
+export type IsCurrent = (child: AnyObject) => boolean | undefined;
+
+/** Returns children as their construct reads them: in a fixed order, and without what differs in each cluster or with each write. */
 export function observedOf(
   children: readonly AnyObject[],
-  isCurrent: (child: AnyObject) => boolean | undefined = () => undefined,
+  isCurrent: IsCurrent = () => undefined,
 ): readonly AnyObject[] {
   const read = children.map((child): AnyObject => {
     const { metadata, ...rest } = child;
