@@ -4,7 +4,7 @@ import { controllerOf } from '../../src/contract/object.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { loadKind } from '../support/bundle.js';
-import { configMaps, deployments, eventually, pods } from '../support/cluster.js';
+import { collection, configMaps, deployments, eventually, pods } from '../support/cluster.js';
 import type { Place } from '../support/cluster.js';
 import { startController } from '../support/operator.js';
 import type { RunningController } from '../support/operator.js';
@@ -137,4 +137,51 @@ test('a StatefulSet whose claim templates change is made again around its Pods',
     });
     expect((await cluster.get(pod)).metadata.uid).toBe(before.pod);
   });
+});
+
+interface Pod extends AnyObject {
+  readonly spec: { readonly containers: readonly { readonly image: string }[] };
+  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+}
+
+test('a construct that leaves out what is not current replaces its Pods one at a time', async () => {
+  const { kind, config } = await loadKind('examples/ring/reconstruct.config.mjs');
+  const rings = await Subject.make(cluster, kind, 'rings');
+  await using controller = await startController({
+    ...{ cluster, user: 'operator-78', kinds: [kind], config, namespaces: [rings.namespace] },
+  });
+  await rings.create('cache', { image: image(1) });
+  await rings.ready('cache');
+  const members = async (): Promise<Pod[]> => cluster.list<Pod>(pods, rings.namespace);
+  const before = (await members()).map(({ metadata }) => metadata.uid);
+  expect(before).toHaveLength(3);
+
+  const end = new AbortController();
+  const lines = await cluster.watch(collection(pods, rings.namespace), {}, end.signal);
+  const ready = new Set<string>();
+  const numbers: number[] = [];
+  const following = (async () => {
+    for await (const line of lines) {
+      const { type, object } = JSON.parse(line) as { type: string; object: Pod };
+      const { name, deletionTimestamp } = object.metadata;
+      const isReady = object.status?.conditions?.some((one) => one.type === 'Ready' && one.status === 'True');
+      if (isReady && !deletionTimestamp && type !== 'DELETED') ready.add(name);
+      else ready.delete(name);
+      numbers.push(ready.size);
+    }
+  })().catch((error: unknown) => {
+    if (!end.signal.aborted) throw error;
+  });
+  await rings.edit('cache', { image: image(2) });
+  await rings.ready('cache');
+  const after = await members();
+  expect(after.map(({ spec }) => spec.containers[0]?.image)).toEqual([image(2), image(2), image(2)]);
+  expect(after.filter(({ metadata }) => before.includes(metadata.uid))).toEqual([]);
+  await eventually(() => {
+    expect(numbers.at(-1)).toBe(3);
+  });
+  end.abort();
+  await following;
+  expect(Math.min(...numbers.slice(numbers.indexOf(3)))).toBe(2);
+  expect(await controller.stop()).toBe(0);
 });
