@@ -5,6 +5,8 @@ import type { ApiResponse } from './transport.js';
 
 /** @see https://github.com/kubernetes/apimachinery/blob/v0.36.3/pkg/api/errors/errors.go (`NewGenericServerResponse`) */
 const UNKNOWN_RESOURCE = 'the server could not find the requested resource';
+/** Whole message of a 422 where a JSON patch doesn't fit the object: a `test` has failed, or a path isn't there. */
+const PATCH_DOES_NOT_FIT = 'the server rejected our request due to an error in our request';
 
 /** `metav1.Status`, as far as it is read here. */
 export interface ApiStatus {
@@ -149,9 +151,10 @@ export class ApiError extends Error {
     return this.own.code === 404 && !this.kindNotServed;
   }
 
-  /** Whether it is there already, or is another one, or of another version, than was named. */
+  /** Whether it is there already, or is another one, of another version, or of other content than was named. */
   get conflict(): boolean {
     const { code, reason = 'Conflict' } = this.own;
+    if (code === 422) return this.status.message === PATCH_DOES_NOT_FIT;
     return code === 409 && (reason === 'Conflict' || this.alreadyExists);
   }
 
@@ -263,7 +266,8 @@ export class ApiError extends Error {
 
   /** Whether the content of the object is refused, and would be again. */
   get refused(): boolean {
-    return this.code === 422 || this.fieldNotInSchema || this.refusedAsFailure !== undefined;
+    const isInvalid = this.code === 422 && !this.conflict;
+    return isInvalid || this.fieldNotInSchema || this.refusedAsFailure !== undefined;
   }
 
   /** Entry of `REFUSED_AS_FAILURE`. */
@@ -336,7 +340,7 @@ const SHOWN_WHOLE = [
   /^\S+ "[^"]*" (?:already exists|not found)$|^Request entity too large: limit is \d+$/,
   /^Apply failed with \d+ conflicts?:(?:[ \n]conflicts? with "(?:[^"\\]|\\.)*"(?: with subresource "\w+")?(?: using [\w./]+)?(?: at [\dTZ:-]+)?:(?:(?: |\n- )\.(?:[^\s:]|a UID)+)+)+$/,
   /^(?:Operation cannot be fulfilled on \S+ "[^"]*": )?(?:the object has been modified; please apply your changes to the latest version and try again|Precondition failed: UID in precondition: a UID, UID in object meta: (?:a UID)?|uid mismatch: the provided object specified uid a UID, and no existing object was found)$/,
-  /^(?:404 page not found|Unauthorized|(?:Too many requests|The apiserver is shutting down), please try again later\.)$/,
+  /^(?:404 page not found|Unauthorized|the server rejected our request due to an error in our request|(?:Too many requests|The apiserver is shutting down), please try again later\.)$/,
   /^(?:(?:Timeout: )?request did not complete within (?:requested|the allotted) timeout(?: - context [a-z ]+)?|etcdserver: [\w:, ]+)$/,
 ];
 /** Beginnings that fields with objections may follow. */

@@ -56,7 +56,7 @@ export interface ApplyOptions {
 
 /** Step of a JSON patch, as far as they are needed. @see https://www.rfc-editor.org/rfc/rfc6902 */
 export interface JsonPatchStep {
-  readonly op: 'test' | 'replace';
+  readonly op: 'test' | 'add' | 'replace';
   readonly path: string;
   readonly value: unknown;
 }

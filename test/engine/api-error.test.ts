@@ -50,6 +50,7 @@ const REFUSED_500: Readonly<Record<keyof typeof REFUSED_AS_FAILURE, string>> = {
   resourceVersion: 'strconv.ParseUint: parsing "abc": invalid syntax',
   nodePorts: 'Internal error occurred: failed to allocate a nodePort: range is full',
 };
+const PATCH_DOES_NOT_FIT = 'the server rejected our request due to an error in our request';
 const DENIED = 'admission webhook "policy.example.com" denied the request: no';
 const BY_POLICY = `deployments.apps "web" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no`;
 const MUTATED = `policy 'p' with binding 'b' denied request: expression 'x' resulted in error: no such key: y`;
@@ -75,6 +76,8 @@ const TABLE: readonly (readonly [response: ApiResponse, reason: string, retry: s
   [failure(409, 'Conflict', 'uid mismatch: no existing object was found'), 'Conflict', 'now'],
   // A wrong UID on an object that exists is 422, not 409; nothing about the intent is invalid.
   [uidImmutable('deployments.apps', 'web', 'uid-old'), 'Conflict', 'now'],
+  // A JSON patch whose test failed, or that names what isn't there; test/full/refused-as-failure.test.ts provokes it.
+  [failure(422, 'Invalid', PATCH_DOES_NOT_FIT), 'Conflict', 'now'],
   [fieldConflict(), 'FieldConflict', 'onChange'],
   ...IMMUTABLE.map((one) => [refused(one), 'ImmutableField', 'onChange'] as const),
   [failure(500, 'InternalError', OLD_FIELD), 'Invalid', 'onChange'],

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { definitionType, resourceType } from '../../src/contract/resource.js';
 import { ApiError, classify, REFUSED_AS_FAILURE } from '../../src/client/api-error.js';
-import { APPLY } from '../../src/client/api.js';
+import { APPLY, JSON_PATCH } from '../../src/client/api.js';
 import { selfSignedCertificate } from '../../src/telemetry/certificate.js';
 import { collection, configMaps, deny, eventually, putStatus, secrets } from '../support/cluster.js';
 import type { Answer, Manifest } from '../support/cluster.js';
@@ -298,4 +298,33 @@ describe('a deletion', () => {
       );
     });
   });
+});
+
+test.each([
+  ['a test that fails', [{ op: 'test', path: '/metadata/resourceVersion', value: '1' }]],
+  ['a test of what is not there', [{ op: 'test', path: '/data/b', value: '1' }]],
+  ['a path that is not there', [{ op: 'add', path: '/metadata/labels/b', value: '1' }]],
+])('a JSON patch with %s is a conflict', async (_, body) => {
+  const map = object('v1', 'ConfigMap', { data: { a: '1' } }, `patched-${randomUUID()}`);
+  await applied(map);
+  const path = `${collection(configMaps, namespace)}/${map.metadata.name}`;
+  const answer = await plane.cluster.send('PATCH', path, { body, contentType: JSON_PATCH });
+
+  expect(answer.status).toBe(422);
+  const error = new ApiError('Patch', answer);
+  expect(classify(error, 'Patch'), JSON.stringify(answer.body)).toMatchObject({
+    reason: 'Conflict',
+    retry: 'now',
+  });
+});
+
+test('a JSON patch of which the object would be invalid is refused', async () => {
+  const map = object('v1', 'ConfigMap', { data: { a: '1' } }, `patched-${randomUUID()}`);
+  await applied(map);
+  const path = `${collection(configMaps, namespace)}/${map.metadata.name}`;
+  const body = [{ op: 'add', path: '/data/not a key', value: '1' }];
+  const answer = await plane.cluster.send('PATCH', path, { body, contentType: JSON_PATCH });
+
+  expect(answer.status).toBe(422);
+  expect(classify(new ApiError('Patch', answer), 'Patch')).toMatchObject({ reason: 'Invalid' });
 });

@@ -413,7 +413,7 @@ async function writeManagedFields(
     });
     return (await task.store.write(key, hand.writer, write)).object;
   } catch (error) {
-    if (!(error instanceof ApiError) || error.denied || ![404, 409, 422].includes(error.code)) throw error;
+    if (!(error instanceof ApiError) || !(error.conflict || error.objectIsGone)) throw error;
     await refresh(object, hand);
     throw changedMeanwhile(object, error);
   }

@@ -206,7 +206,7 @@ export class FakeApiServer implements Transport {
     if (test?.path !== '/metadata/resourceVersion' || replace?.path !== '/metadata/managedFields')
       return failure(400, 'BadRequest', 'the fake server knows no such patch');
     if (test.value !== known.metadata.resourceVersion)
-      return failure(422, 'Invalid', 'the server rejected our request: testing value failed');
+      return failure(422, 'Invalid', 'the server rejected our request due to an error in our request');
     const metadata = { ...known.metadata, managedFields: replace.value } as AnyObject['metadata'];
     return { status: 200, body: this.put(typeOf(known, plural), { ...known, metadata }) };
   }
