@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Change } from '../../src/contract/change.js';
+import { textOf } from '../../src/cli/diff/text.js';
 import type { Controller } from '../../src/contract/controller.js';
 import { keyOf, refOf } from '../../src/contract/object.js';
 import { NOTHING } from '../../src/contract/plan.js';
@@ -9,6 +10,7 @@ import { Api } from '../../src/client/api.js';
 import type { Hand, StepHandler } from '../../src/engine/plan/hand.js';
 import { handlersOf, interpret } from '../../src/engine/plan/interpret.js';
 import { DryRun } from '../../src/engine/preview/dry-run.js';
+import { preview } from '../../src/engine/preview/preview.js';
 import { Memory } from '../../src/engine/steps/memory.js';
 import { newBench } from './support/bench.js';
 import { configMap } from './support/builders.js';
@@ -88,4 +90,15 @@ it('a step of its own is carried out once, and not by a dry hand', async () => {
   expect(await pass(hand)).toBe('configured');
   expect(await pass(hand)).toBe('unchanged');
   expect(server.writes).toHaveLength(1);
+});
+
+it('a diff shows a step of its own', async () => {
+  const server = new FakeApiServer();
+  const after = server.put(CONFIG_MAP, configMap('web', '1'));
+  const given = [{ before: after, after }];
+  const now = (): Date => new Date('2026-01-01T00:00:00Z');
+  const shown = await preview({ controllers: [notes], given, transport: server, now });
+
+  expect(textOf(shown, (_, text) => text)).toBe('ConfigMap shop/web would be changed\n\n1 to change\n');
+  expect(server.writes).toEqual([]);
 });

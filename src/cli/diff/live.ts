@@ -282,7 +282,7 @@ function changesOf(object: ObjectPreview): ObjectChange[] {
   const { ref, action, error, takes, leaves, drops = [] } = object;
   const { before, after } = redactedPair(object);
   const type = { apiVersion: ref.apiVersion, kind: ref.kind, action };
-  const isWhole = action !== 'changed' && action !== 'unchanged';
+  const isWhole = action === 'changed' ? !after : action !== 'unchanged';
   const ofField = (path: string, field: string): ObjectChange => ({
     ...type,
     path: path.replace(ITEM, '[]'),

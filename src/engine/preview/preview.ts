@@ -30,7 +30,10 @@ export interface ObjectPreview {
   readonly action: PreviewAction;
   /** Object as it is, whole. @default - none is there, or nothing was to be found out */
   readonly before?: AnyObject;
-  /** Object as it would be: whole, or what is applied where it would be made. @default - none: the object would go, or stays */
+  /**
+   * Object as it would be: whole, or what is applied where it would be made.
+   * @default - none: the object would go, or stays, or no dry run of a foreign step shows it
+   */
   readonly after?: AnyObject;
   readonly error?: OperatorError;
   /** Object that it would wait for. @default - nothing */
@@ -175,8 +178,9 @@ export class ControllerPreview {
     // What waits is tried all the same: it follows.
     const options = { waits: false, status: false, pretends: true };
     const tried = await previewPlan({ ...plan, steps }, this.hand, this.dryRun, this.handlers, options);
-    // What others' objects come to is in the words of the plan, which say why.
-    for (const found of tried.objects) if (!found.isOthers) note(objects, found);
+    // Where a plan has words, these say which objects of others go, and why.
+    const { explains = false } = this.controller;
+    for (const found of tried.objects) if (!(explains && found.isOthers)) note(objects, found);
     // What exists in the dry run alone is completed.
     const handed = new HandedOver(plan.steps);
     for (const id of handed.objects.filter((id) => made.has(id))) {
@@ -256,20 +260,20 @@ export async function previewPlan(
   const outcome = await interpret({ ...plan, steps }, hand, handlers, options);
   const active = plan.steps.flatMap((step) => (step.do === 'barrier' ? [] : step));
   const objects = outcome.changes.flatMap((change, index) => {
-    const { do: name, object } = active[index] as HandledStep;
-    if (name === 'handOver') return [];
-    const found = previewOf(change, object, handed, dryRun.tried.get(objectId(object)));
+    const step = active[index] as HandledStep;
+    if (step.do === 'handOver') return [];
+    const found = previewOf(change, step, handed, dryRun.tried.get(objectId(step.object)));
     const isHeld = change.waitsFor && found.action !== 'unchanged' && found.action !== 'failed';
-    const isOthers = found.action === 'deleted' && name !== 'prune';
+    const isOthers = found.action === 'deleted' && step.do !== 'prune';
     return [{ ...found, ...(isHeld && { waitsFor: change.waitsFor.ref }), ...(isOthers && { isOthers }) }];
   });
   return { outcome, objects };
 }
 
-/** Returns what a step would do, by its outcome and its dry run. */
+/** Returns what a step would do, by its outcome, and by its dry run where there was one. */
 function previewOf(
   change: Change,
-  object: AnyObject,
+  { do: name, object }: HandledStep,
   handed: HandedOver,
   tried: Tried | undefined,
 ): ObjectPreview {
@@ -279,7 +283,12 @@ function previewOf(
   if (action === 'recreated') return { ...base, action, after: object };
   if (action === 'deleted') return { ...base, action };
   if (action === 'drifted') return { ...base, action: 'unchanged', leaves: leftIn(change) };
-  if (!tried || action === 'skipped') return { ...base, action: action === 'skipped' ? action : 'unchanged' };
+  if (action === 'skipped') return { ...base, action };
+  if (!tried) {
+    // A step of the engine that applies nothing changes no more than the records of field managers.
+    const isSeen = name.includes('/') && action !== 'unchanged';
+    return { ...base, action: !isSeen ? 'unchanged' : action === 'created' ? action : 'changed' };
+  }
   const { before, takes, drops } = tried;
   if (!before) return { ...base, action: 'created', after: handed.laidOver(object) };
   const after = handed.laidOver(withoutPicks(tried.after, before, object));

@@ -281,4 +281,23 @@ describe('A preview', () => {
       explainedBefore: [],
     });
   });
+
+  it.each([
+    ['created', 'created'],
+    ['configured', 'changed'],
+    ['corrected', 'changed'],
+    ['deleted', 'deleted'],
+    ['unchanged', 'unchanged'],
+    ['skipped', 'skipped'],
+  ] as const)('shows what a foreign step reports: %s', async (action, shown) => {
+    const handler: StepHandler<ForeignStep> = {
+      do: 'demo/send',
+      carryOut: () => Promise.reject(new Error('never called')),
+      preview: ({ object }) => Promise.resolve({ ref: refOf(object), action }),
+    };
+    const steps: Step[] = [{ do: 'demo/send', object: map('theirs', '1') }];
+    const controller = { ...controllerOf(() => ({ ...NOTHING, steps })), handlers: [handler] };
+
+    expect(await actions(new Server([given]), controller)).toEqual([`${shown} ConfigMap theirs`]);
+  });
 });
