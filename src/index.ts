@@ -122,6 +122,7 @@ export type {
   OwnStep,
   Plan,
   PruneStep,
+  FinalizerStep,
   RememberStep,
   Sample,
   StatusWrite,

@@ -77,6 +77,7 @@ export interface KindProps<
   Values = unknown,
   Observes extends boolean = false,
   Remembers extends boolean = false,
+  Finalizes extends boolean = false,
 > {
   /**
    * The CRD, as `defineCrd` makes it, or the YAML file that holds it: `new URL('./crd.yaml', import.meta.url)` for one
@@ -90,7 +91,8 @@ export interface KindProps<
     ReferencesOf<References>,
     Generated<keyof Values & string>,
     Observes extends true ? readonly ObservedChildOf<Children[number]>[] : undefined,
-    Remembers extends true ? Partial<Status> : undefined
+    Remembers extends true ? Partial<Status> : undefined,
+    Finalizes extends true ? boolean : undefined
   >;
   /**
    * Other objects that the construct reads, by the names of its props' `references`. A change of one renders again; nothing
@@ -127,6 +129,13 @@ export interface KindProps<
    * @default false
    */
   readonly remembers?: Remembers;
+  /**
+   * The construct renders what is to be done before a custom resource goes: it reads as `deleted` of its props whether that is being
+   * deleted. What it renders then, such as a Job, is applied, and once all of it is ready and nothing else is left, the custom resource
+   * goes. A finalizer holds it until then; `false`, for a kind that had one in an earlier release, takes it off.
+   * @default - the kind has no finalizer
+   */
+  readonly finalizes?: Finalizes;
   /** Types that earlier releases made and this one doesn't: they are pruned. @default - none */
   readonly formerChildren?: readonly Pick<ChildTypeProps, keyof ResourceTypeProps | 'namespaces'>[];
   /** Objects that others make of the children, and that `status` reads. @default - none */
@@ -176,7 +185,8 @@ export function defineKind<
   Values = unknown,
   const Observes extends boolean = false,
   const Remembers extends boolean = false,
->(props: KindProps<Spec, Status, Children, References, Values, Observes, Remembers>): OwnedKind {
+  const Finalizes extends boolean = false,
+>(props: KindProps<Spec, Status, Children, References, Values, Observes, Remembers, Finalizes>): OwnedKind {
   checkOptions(props);
   const crd = loadCrd(props.crd);
   const version = storedVersion(crd);
@@ -192,6 +202,7 @@ export function defineKind<
     ...(props.observes && { observes: true }),
     ...(props.readsMetadata && { readsMetadata: true }),
     ...(props.remembers && { remembers: true }),
+    ...(props.finalizes !== undefined && { finalizes: props.finalizes }),
     construct: props.construct as KindConstruct<never>,
     children: props.children.map((type) => ({ ...type, ...resourceType(type) })),
     formerChildren: (props.formerChildren ?? []).map((type) => ({ ...type, ...resourceType(type) })),
@@ -344,6 +355,7 @@ const NAMES = [
     'observes',
     'remembers',
     'readsMetadata',
+    'finalizes',
     'formerChildren',
     'related',
   ],

@@ -4,7 +4,7 @@ import { controlOf } from '../values/control.js';
 import type { Control } from '../values/control.js';
 import type { Controller, Lookup, Reader, Watch } from '../contract/controller.js';
 import { NOTHING } from '../contract/plan.js';
-import type { Conclusion, GenerateStep, OwnStep, Plan, Step } from '../contract/plan.js';
+import type { Conclusion, FinalizerStep, GenerateStep, OwnStep, Plan, Step } from '../contract/plan.js';
 import { Renderer } from '../render/renderer.js';
 import { OperatorError } from '../contract/error.js';
 import { secretType } from '../values/generated.js';
@@ -14,9 +14,12 @@ import { isElsewhere } from '../contract/kind.js';
 import type { KindContext, Rendered, RenderedKind, RenderedType } from '../contract/kind.js';
 import { parseLabelSelector, selects } from '../values/label-selector.js';
 import type { LabelSelector } from '../values/label-selector.js';
+import { deletingReadiness, leftToDelete, NOTHING_LEFT, undoneEvent } from './deletion.js';
 import {
   childrenFieldManager,
   CREATED_ANNOTATION,
+  finalizerOf,
+  GIVE_UP_ANNOTATION,
   recordedFieldManager,
   statusFieldManager,
 } from '../contract/names.js';
@@ -88,6 +91,8 @@ interface Pass {
   readonly own: readonly AnyObject[];
   readonly reader: Reader;
   readonly now: Date;
+  /** Whether it is being deleted, and its kind renders the work that is left. @default false */
+  readonly isDeleted?: boolean;
   /** Fields that the kind's status returned last, or those of `news`. @default - the kind doesn't remember them */
   readonly remembered?: object;
   /** Status whose fields differ from those that are stored. @default - none does */
@@ -155,7 +160,7 @@ export class OwnedChildren implements Controller {
     if (owning.references) this.lookups = owning.references.lookups;
     this.childTypes = new Map(owning.children.map((type) => [groupKind(type), type]));
     this.recorded = [...owning.children, ...owning.formerChildren].filter(
-      (type) => isElsewhere(owning.type, type) || type.onDelete === 'keep',
+      (type) => isElsewhere(owning.type, type) || type.onDelete === 'keep' || owning.finalizes !== undefined,
     );
     this.kept = new Set(this.recorded.filter(({ onDelete }) => onDelete === 'keep').map(groupKind));
     this.renderer = new Renderer(owning, context);
@@ -164,26 +169,35 @@ export class OwnedChildren implements Controller {
   reconcile(key: string, reader: Reader, now: Date): Plan {
     const cr = reader.get(this.owning.type, key) as LiveResource | undefined;
     const collected = this.collected(key, cr, reader);
-    // What is gone or going is cleaned up by the garbage collector, through the owner references.
-    if (!cr || cr.metadata.deletionTimestamp) {
-      this.renderer.forget(key);
-      return { ...NOTHING, steps: collected };
-    }
+    const hasFinalizer = cr !== undefined && this.hasFinalizer(cr);
+    const isGoing = cr?.metadata.deletionTimestamp !== undefined;
     // The answer to a write may come after the watch has reported that it isn't selected any more.
-    if (this.selected && !selects(this.selected, cr.metadata.labels ?? {})) return NOTHING;
+    const isSelected = !cr || !this.selected || selects(this.selected, cr.metadata.labels ?? {});
+    const isGivenUp = cr?.metadata.annotations?.[GIVE_UP_ANNOTATION] === 'true';
+    const isDeleted = isGoing && hasFinalizer && !isGivenUp && this.owning.finalizes === true;
+    // What is gone or going is cleaned up by the garbage collector, through the owner references.
+    if (!cr || (isGoing && !isDeleted)) {
+      this.renderer.forget(key);
+      const release = cr && hasFinalizer && isSelected ? [this.finalizer(cr, false)] : [];
+      return { ...NOTHING, steps: [...release, ...collected] };
+    }
+    if (!isSelected) return NOTHING;
     const { apiVersion, kind } = cr;
     const { name, uid = '' } = cr.metadata;
     const owner = { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
     const controlled = this.controlled(cr, reader);
     const own = this.own(cr, reader);
-    const pass = this.recalled({ cr, owner, reader, now, controlled, own });
+    const pass = this.recalled({ cr, owner, reader, now, controlled, own, ...(isDeleted && { isDeleted }) });
     const desired = this.desired(pass);
     if (!desired) {
       const next = new Date(now.getTime() + UNKNOWN_MILLISECONDS);
       return { steps: [], conclude: () => ({ status: [], events: [], next }) };
     }
     return {
-      steps: [...collected, ...this.steps(pass, desired)],
+      // What an earlier custom resource has left is no reason to keep this one.
+      steps: isDeleted
+        ? [...this.steps(pass, desired), ...collected]
+        : [...collected, ...this.steps(pass, desired)],
       ...(desired.error && { error: desired.error }),
       conclude: (changes) => this.conclude(pass, desired, changes),
     };
@@ -228,6 +242,44 @@ export class OwnedChildren implements Controller {
     ];
   }
 
+  /** Reports whether a custom resource has the finalizer of its kind, or of an earlier release of it. */
+  private hasFinalizer({ metadata }: LiveResource): boolean {
+    const { finalizers = [] } = metadata as { readonly finalizers?: readonly string[] };
+    return this.owning.finalizes !== undefined && finalizers.includes(finalizerOf(this.kind));
+  }
+
+  private finalizer(cr: LiveResource, isPresent: boolean, left?: FinalizerStep['left']): FinalizerStep {
+    const { fieldManager, kind } = this;
+    const object = cr as AnyObject & LiveResource;
+    return {
+      do: 'finalizer',
+      ...{ object, name: finalizerOf(kind), fieldManager, isPresent },
+      ...(left && { left }),
+    };
+  }
+
+  /** Returns the steps that come before all others: no child is made without the finalizer. */
+  private secured({ cr, isDeleted }: Pass, { rendered, generate }: Desired): Step[] {
+    const { finalizes } = this.owning;
+    if (finalizes === undefined || isDeleted || this.hasFinalizer(cr) === finalizes) return [];
+    if (!finalizes) return [this.finalizer(cr, false)];
+    return rendered.length > 0 || generate ? [this.finalizer(cr, true), { do: 'barrier' }] : [];
+  }
+
+  /** Returns the step that takes the finalizer off once nothing is left, behind all that shows it. */
+  private released(pass: Pass, { rendered, error, isHeld }: Desired): Step[] {
+    if (!pass.isDeleted) return [];
+    if (error) return [this.finalizer(pass.cr, false, 'asked')];
+    const isLeft = isHeld ?? this.leftToDelete(pass, rendered) !== undefined;
+    return [this.finalizer(pass.cr, false, isLeft ? 'steps' : undefined)];
+  }
+
+  private leftToDelete({ cr, reader }: Pass, rendered: Rendered): Readiness | undefined {
+    const { children, formerChildren } = this.owning;
+    const own = this.own(cr, reader, [...children, ...formerChildren]);
+    return leftToDelete(rendered, own, (object) => this.kept.has(groupKind(object)));
+  }
+
   /** Returns the steps that delete what was made elsewhere for an earlier custom resource of this key. */
   private collected(key: string, cr: LiveResource | undefined, reader: Reader): Step[] {
     const { recorded, kind } = this;
@@ -260,18 +312,23 @@ export class OwnedChildren implements Controller {
     const secret = generated && reader.get(secretType, generated.keyOf(cr));
     let control: Control = {};
     try {
-      const generate = generated?.missing(cr, secret);
+      const generate = pass.isDeleted ? undefined : generated?.missing(cr, secret);
       if (cr.metadata.annotations) control = controlOf(cr.metadata.annotations);
       const found = references?.resolve(cr, (...query) => reader.find(...query));
       if (references && !found) return undefined;
       requireReadable([cr]);
       generated?.requireClear(cr, secret);
-      const { remembered } = pass;
-      const inputs = (found ?? generated ?? remembered) && {
-        ...(found && { references: found }),
-        ...(generated && { generated: generated.propsOf(cr, secret) }),
-        ...(remembered && { status: remembered }),
-      };
+      const { remembered, isDeleted } = pass;
+      const isAny = found ?? generated ?? remembered ?? isDeleted;
+      const inputs =
+        isAny === undefined
+          ? undefined
+          : {
+              ...(found && { references: found }),
+              ...(generated && { generated: generated.propsOf(cr, secret) }),
+              ...(remembered && { status: remembered }),
+              ...(isDeleted && { deleted: true }),
+            };
       const isPaused = control.isPaused ?? false;
       const { held, ...rendering } = this.renderer.render(cr, inputs, {
         ...pass,
@@ -302,7 +359,9 @@ export class OwnedChildren implements Controller {
     const boundTo = (object: AnyObject): Pick<OwnStep, 'owner' | 'fieldManager'> => {
       const isKept = this.kept.has(groupKind(object));
       const isHere = !this.owning.type.namespaced || object.metadata.namespace === cr.metadata.namespace;
-      if (isHere && !isKept) return { owner, fieldManager };
+      // Deletion in the foreground collects at once whatever names an owner that is going.
+      const isCollected = !pass.isDeleted || pass.controlled.some((one) => isControlled(one, object, owner));
+      if (isHere && !isKept && isCollected) return { owner, fieldManager };
       return {
         owner: { ...owner, recordedKey: keyOf(cr), ...(isKept && { isKept }) },
         fieldManager: recordedFieldManager(this.kind, owner.uid),
@@ -310,16 +369,19 @@ export class OwnedChildren implements Controller {
     };
     const { generated } = this.owning;
     if (control.isPaused) return [];
+    const secured = this.secured(pass, desired);
     const remembered: Step[] = pass.news
       ? [this.remembering(pass, pass.news, desired), { do: 'barrier' }]
       : [];
     if (generated && generate)
       return [
         ...remembered,
+        ...secured,
         { do: 'generate', object: generated.secretOf(cr), owner, fieldManager, ...generate },
       ];
     return [
       ...remembered,
+      ...secured,
       ...handedOver.map((step) => ({ do: 'handOver', ...step }) as const),
       ...rendered.map((object) => {
         const { recreate, createOnly } = this.childTypes.get(groupKind(object)) ?? {};
@@ -333,6 +395,7 @@ export class OwnedChildren implements Controller {
           ...(control.drift && { drift: control.drift }),
         };
       }),
+      ...this.released(pass, desired),
       { do: 'barrier' },
       ...(error ? [] : this.pruned(pass, desired)),
     ];
@@ -349,12 +412,14 @@ export class OwnedChildren implements Controller {
     };
   }
 
-  private pruned({ cr, own, reader }: Pass, { rendered }: Desired): Step[] {
+  private pruned(pass: Pass, { rendered }: Desired): Step[] {
+    const { cr, own, reader, isDeleted } = pass;
     const wanted = new Set(rendered.map(objectId));
     const former = this.own(cr, reader, this.owning.formerChildren);
     const steps: Step[] = [];
     for (const object of [...own, ...former])
-      if (!object.metadata.deletionTimestamp && !wanted.has(objectId(object)))
+      if (isDeleted && this.kept.has(groupKind(object))) continue;
+      else if (!object.metadata.deletionTimestamp && !wanted.has(objectId(object)))
         steps.push({ do: 'prune', object });
     return steps;
   }
@@ -383,6 +448,12 @@ export class OwnedChildren implements Controller {
     const isUnfinished = this.isUnfinished(pass, desired, done);
     const regarding = { ...refOf(cr), uid: owner.uid };
     const made = generate && !control.isPaused ? generated?.eventOf(cr, secret, changes) : undefined;
+    // It has gone, or is left to others.
+    if (
+      pass.isDeleted &&
+      changes.some(({ ref, action }) => action === 'configured' && objectId(ref) === objectId(refOf(cr)))
+    )
+      return { status: [], events: undoneEvent(cr, changes), next: 'now' };
     // The next plan follows at once, and says more.
     if (generate && !control.isPaused && !done.has('failed'))
       return {
@@ -408,7 +479,7 @@ export class OwnedChildren implements Controller {
     const parts = { children, report, failure, drifted };
     const { readiness, status, requeueAt } = this.statusOf(pass, desired, parts);
     const events = [
-      failure ? failureEvent(cr, failure) : stalledEvent(cr, readiness),
+      failure && !pass.isDeleted ? failureEvent(cr, failure) : stalledEvent(cr, readiness),
       drifted || done.has('corrected') ? driftEvent(cr, changes) : undefined,
       made,
     ];
@@ -416,7 +487,9 @@ export class OwnedChildren implements Controller {
     // What was remembered before the children came has another version.
     const target = (remembers && (reader.get(type, keyOf(cr)) as LiveResource | undefined)) || cr;
     const isConditional = remembers && { isConditional: true };
-    const isNext = isUnfinished || (remembers && !error && this.rendersOtherwise(pass, desired, report));
+    const isReady = pass.isDeleted && !failure && !control.isPaused && !this.leftToDelete(pass, rendered);
+    const isNext =
+      isUnfinished || isReady || (remembers && !error && this.rendersOtherwise(pass, desired, report));
     return {
       status: [{ target, fieldManager: this.statusManager, status, ...isConditional }],
       events: events.flatMap((event) => (event ? { regarding, event } : [])),
@@ -449,11 +522,14 @@ export class OwnedChildren implements Controller {
       rendered.dependencies && !isPaused ? waitingOf(cr, rendered.dependencies, children, now) : undefined;
     const judged = failure
       ? failureReadiness(failure)
-      : ((isPaused ? pausedReadiness(rendered, children) : undefined) ??
-        report.readiness ??
-        this.childrenReadiness(pass, children));
+      : pass.isDeleted
+        ? (this.leftToDelete(pass, rendered) ?? NOTHING_LEFT)
+        : ((isPaused ? pausedReadiness(rendered, children) : undefined) ??
+          report.readiness ??
+          this.childrenReadiness(pass, children));
     const more = [...(waiting ? [waiting.readiness] : []), ...(desired.isHeld ? [SETTLING] : [])];
-    const readiness = failure || more.length === 0 ? judged : worstReadiness([...more, judged]);
+    const worst = failure || more.length === 0 ? judged : worstReadiness([...more, judged]);
+    const readiness = pass.isDeleted ? deletingReadiness(cr, worst) : worst;
     const rotated = generated?.conditionOf(cr, reader.get(secretType, generated.keyOf(cr)));
     const paused = isPaused ? pausedCondition(cr) : undefined;
     const held = [paused, waiting?.condition, drifted, rotated].filter((one) => one !== undefined);
@@ -523,6 +599,11 @@ function renderedIn(controlled: readonly AnyObject[], rendered: Rendered): reado
   return controlled.filter((object) => named.has(objectId(object)));
 }
 
+/** Reports whether a live object is one that is rendered, and names its owner. */
+function isControlled(live: AnyObject, object: AnyObject, owner: OwnerReference): boolean {
+  return objectId(live) === objectId(object) && controllerOf(live)?.uid === owner.uid;
+}
+
 /** The API server drops what the schema doesn't list, without a word. @param known undefined where any field may be there */
 function requireKnownFields(fields: object, known: readonly string[] | undefined): void {
   for (const field of Object.keys(fields))
@@ -569,7 +650,7 @@ export function watchesFor(kind: OwningKind): Watch[] {
       keep: kind.remembers ? keepRemembering(statusFieldManager(kind.type.kind)) : keepWithoutManagedFields,
       // An owner reference that blocks the owner's deletion may only be set by who may finalize the owner.
       // https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#ownerreferencespermissionenforcement
-      writes: ['status', 'finalizers'],
+      writes: ['status', 'finalizers', ...(kind.finalizes === undefined ? [] : (['patch'] as const))],
       mapsTo: (cr) => [keyOf(cr)],
     },
     ...kind.children.flatMap((type) =>

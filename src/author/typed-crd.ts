@@ -36,7 +36,7 @@ export type StatusOf<Source> = Source extends TypedCrd<unknown, infer Status> ? 
 /**
  * The props of the construct that renders a custom resource: `constructor(scope, id, { metadata, spec }: PropsOf<typeof crd>)`;
  * with what the kind declares beside it, `PropsOf<typeof crd, { references: typeof references; generated: typeof generated }>`;
- * with `observes`, `PropsOf<typeof crd, { children: typeof children }>`; with `remembers`, `PropsOf<typeof crd, { remembers: true }>`.
+ * with `observes`, `PropsOf<typeof crd, { children: typeof children }>`; with `remembers` or `finalizes`, `PropsOf<typeof crd, { remembers: true; finalizes: true }>`.
  */
 export type PropsOf<
   Source,
@@ -45,6 +45,7 @@ export type PropsOf<
     readonly generated?: object;
     readonly children?: readonly object[];
     readonly remembers?: true;
+    readonly finalizes?: true;
   } = object,
 > = CustomResourceProps<SpecOf<Source>> &
   (Parts extends { readonly references: infer All } ? { readonly references: ReferencesOf<All> } : unknown) &
@@ -54,7 +55,8 @@ export type PropsOf<
   (Parts extends { readonly children: readonly (infer Child)[] }
     ? { readonly observed: readonly ObservedChildOf<Child>[] }
     : unknown) &
-  (Parts extends { readonly remembers: true } ? { readonly status: Partial<StatusOf<Source>> } : unknown);
+  (Parts extends { readonly remembers: true } ? { readonly status: Partial<StatusOf<Source>> } : unknown) &
+  (Parts extends { readonly finalizes: true } ? { readonly deleted: boolean } : unknown);
 
 /** Enums of a generated class are their values, its unions what they hold, and its dates text. */
 type OnTheWire<Type> = 0 extends 1 & Type

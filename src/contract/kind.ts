@@ -33,6 +33,8 @@ export interface CustomResourceProps<Spec> {
   readonly observed?: unknown;
   /** Fields that the kind's `status` returned last, of a kind that `remembers` them; none at first. @default - the kind doesn't */
   readonly status?: unknown;
+  /** Whether the custom resource is being deleted, of a kind that `finalizes`. @default - the kind doesn't */
+  readonly deleted?: unknown;
 }
 
 /** Policy of the admin, by the name of the kind, e.g. `widget`; from `--policy`. */
@@ -45,6 +47,7 @@ export type KindConstruct<
   Values = unknown,
   Observed = unknown,
   Remembered = unknown,
+  Deleted = unknown,
 > = new (
   scope: Construct,
   id: string,
@@ -53,6 +56,7 @@ export type KindConstruct<
     readonly generated: Values;
     readonly observed: Observed;
     readonly status: Remembered;
+    readonly deleted: Deleted;
   },
 ) => Construct;
 
@@ -112,6 +116,8 @@ export interface RenderInputs {
   readonly observed?: readonly AnyObject[];
   /** Fields of the status, for a kind that remembers them. @default - none */
   readonly status?: object;
+  /** Whether the custom resource is being deleted, for a kind that finalizes. @default false */
+  readonly deleted?: boolean;
 }
 
 /** Objects of one custom resource, in the order of their application. */
@@ -163,6 +169,8 @@ export interface RenderedKind {
   readonly observes?: boolean;
   /** Whether the construct reads what the kind's own status said last. @default false */
   readonly remembers?: boolean;
+  /** Whether the construct renders the work on deletion, too; with false it did earlier. @default - never */
+  readonly finalizes?: boolean;
 }
 
 /** Surroundings of a kind's controllers. */

@@ -50,6 +50,9 @@ export const GENERATED_ANNOTATION = 'reconstruct.kosmos.io/generated';
 /** On the Secret with generated values: what its composed texts were made of, by hashes. */
 export const COMPOSED_ANNOTATION = 'reconstruct.kosmos.io/composed';
 
+/** On a custom resource that is being deleted: `"true"` gives up the work that its kind has left to do. */
+export const GIVE_UP_ANNOTATION = 'reconstruct.kosmos.io/give-up';
+
 /** Source of names: a custom resource, or anything that looks like one. */
 export type NamedKind = TypeRef;
 
@@ -80,6 +83,11 @@ export function childLabels(
     'app.kubernetes.io/name': name,
     ...selectorLabels(kind, name),
   };
+}
+
+/** The finalizer of a kind that has work to do on deletion, e.g. `reconstruct.kosmos.io/widget`. */
+export function finalizerOf(kind: string): string {
+  return `reconstruct.kosmos.io/${kind.toLowerCase()}`;
 }
 
 /** The field manager that applies children, e.g. `widget-controller`. */

@@ -47,7 +47,33 @@ export const NOTHING: Plan = { steps: [], conclude: () => ({ status: [], events:
 
 /** Step of a plan. What each does is written at its handler, in `src/engine/steps/`. */
 export type Step =
-  RememberStep | OwnStep | HandOverStep | GenerateStep | PruneStep | CollectStep | Barrier | ForeignStep;
+  | FinalizerStep
+  | RememberStep
+  | OwnStep
+  | HandOverStep
+  | GenerateStep
+  | PruneStep
+  | CollectStep
+  | Barrier
+  | ForeignStep;
+
+/**
+ * Finalizer that a custom resource is to have before the steps behind a barrier, or that it loses behind the steps before: in a namespace
+ * that is being deleted at once, and else only where nothing is left to do, and none of these steps had anything to do.
+ */
+export interface FinalizerStep {
+  readonly do: 'finalizer';
+  /** The custom resource, as known: nothing is written where it has another version. */
+  readonly object: AnyObject;
+  readonly name: string;
+  readonly fieldManager: string;
+  readonly isPresent: boolean;
+  /**
+   * Work before it goes: whether the namespace is being deleted is shown by `steps`, or the API server is `asked`.
+   * @default - nothing is left to do
+   */
+  readonly left?: 'steps' | 'asked';
+}
 
 /** Status of a custom resource that the steps behind it follow from: written first, and with a barrier behind it they wait for that. */
 export interface RememberStep {

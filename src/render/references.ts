@@ -54,12 +54,13 @@ function undecodable({ apiVersion, kind, data }: AnyObject): Path[] {
 export function offlineInputs(
   { references }: RenderedKind,
   cr: CustomResource,
-  { policy, observed, status, references: objects = [] }: OfflineInputs,
+  { policy, observed, status, deleted, references: objects = [] }: OfflineInputs,
 ): RenderInputs {
   return {
     ...(policy && { policy }),
     ...(observed && { observed }),
     ...(status && { status }),
+    ...(deleted && { deleted }),
     ...(references && {
       references:
         references.resolve(cr, findAmong([...objects, cr as CustomResource & AnyObject]), true) ?? {},
@@ -68,7 +69,7 @@ export function offlineInputs(
 }
 
 /** Inputs of a rendering where there is no cluster. */
-export interface OfflineInputs extends Pick<RenderInputs, 'policy' | 'observed' | 'status'> {
+export interface OfflineInputs extends Pick<RenderInputs, 'policy' | 'observed' | 'status' | 'deleted'> {
   /** Objects that it may refer to; one without a namespace is in whatever namespace is asked for. @default - none */
   readonly references?: readonly AnyObject[];
 }

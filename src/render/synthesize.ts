@@ -44,6 +44,7 @@ function build(
     generated = kind.generated?.propsOf(cr),
     observed = [],
     status = {},
+    deleted = false,
   }: RenderInputs = {},
   resolver: IResolver,
 ): { readonly objects: AnyObject[]; readonly before?: ReadonlyMap<number, readonly number[]> } {
@@ -65,6 +66,7 @@ function build(
     ...(generated && { generated }),
     ...(kind.observes && { observed }),
     ...(kind.remembers && { status: copyPlain(status, 'status') }),
+    ...(kind.finalizes && { deleted }),
   };
   new kind.construct(chart, name, props as ConstructorParameters<typeof kind.construct>[2]);
   const all = chart.node.findAll();

@@ -22,7 +22,12 @@ import { render as renderOne } from '../render/renderer.js';
  * kind that renders several custom resources together. `InvalidDefinition` for another member of `around`.
  */
 export function render(kind: Kind, cr: object, around: OfflineInputs = {}): AnyObject[] {
-  checkNames('render', around, AROUND, 'give { policy }, { references }, { observed } or { status }');
+  checkNames(
+    'render',
+    around,
+    AROUND,
+    'give { policy }, { references }, { observed }, { status } or { deleted }',
+  );
   if (!('each' in kind.rendering))
     throw new OperatorError({
       reason: 'InvalidInput',
@@ -38,7 +43,7 @@ export function render(kind: Kind, cr: object, around: OfflineInputs = {}): AnyO
   return renderOne(each, stored, offlineInputs(each, stored, around));
 }
 
-const AROUND = ['policy', 'references', 'observed', 'status'];
+const AROUND = ['policy', 'references', 'observed', 'status', 'deleted'];
 
 /** A custom resource of a file. */
 export type SampleObject = AnyObject & { readonly spec: Readonly<Record<string, unknown>> };

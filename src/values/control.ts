@@ -8,6 +8,7 @@ import {
   CREATED_ANNOTATION,
   DRIFT_ANNOTATION,
   GENERATED_ANNOTATION,
+  GIVE_UP_ANNOTATION,
   isHashAnnotation,
   isOwnAnnotation,
   PAUSED_ANNOTATION,
@@ -31,7 +32,7 @@ const MAX_ROTATE = 256;
 const ANNOTATIONS: readonly string[] = [
   ...[APPLIED_HASH_ANNOTATION, ADOPT_BY_ANNOTATION, GENERATED_ANNOTATION, COMPOSED_ANNOTATION],
   CREATED_ANNOTATION,
-  ...[PAUSED_ANNOTATION, DRIFT_ANNOTATION, ROTATE_ANNOTATION],
+  ...[PAUSED_ANNOTATION, DRIFT_ANNOTATION, ROTATE_ANNOTATION, GIVE_UP_ANNOTATION],
 ];
 
 type Annotations = NonNullable<AnyObject['metadata']['annotations']>;
@@ -49,6 +50,7 @@ export function controlOf(annotations: Annotations): Control {
     throw invalid(ROTATE_ANNOTATION, `it has ${length} characters; write at most ${MAX_ROTATE}`);
   const drift = annotated(annotations, DRIFT_ANNOTATION, DRIFT_MODES);
   const isPaused = annotated(annotations, PAUSED_ANNOTATION, ['true', 'false']) === 'true';
+  annotated(annotations, GIVE_UP_ANNOTATION, ['true', 'false']);
   return { isPaused, ...(drift && { drift }) };
 }
 

@@ -1,0 +1,4 @@
+// @ts-check
+import { partingWith } from './parting.mjs';
+
+export default { kinds: [partingWith(true)] };
