@@ -86,6 +86,17 @@ export class ClusterClient {
     });
   }
 
+  /** Replaces the finalizers of the object with this UID, if it is still there. */
+  async setFinalizers(
+    type: ResourceType,
+    { metadata: { namespace, name, uid } }: AnyObject,
+    finalizers: readonly string[],
+  ): Promise<void> {
+    const key = objectKey(namespace, name);
+    const body = { metadata: { uid, finalizers } };
+    await unlessMissing(`Change the finalizers of ${type.kind} ${key}`, this.api.mergePatch(type, key, body));
+  }
+
   /**
    * Deletes the object with this UID, if it is still there: a status that is written meanwhile is no reason to keep it.
    * @param dryRun has the API server judge it, and delete nothing. @default false

@@ -3,7 +3,13 @@ import type { CustomResourceDefinition } from '../contract/crd.js';
 import { OperatorError } from '../contract/error.js';
 import { isElsewhere } from '../contract/kind.js';
 import type { Kind, OwnedKind, RenderedKind } from '../contract/kind.js';
-import { childrenFieldManager, LEASE_NAME, recordedFieldManager, selectorLabels } from '../contract/names.js';
+import {
+  childrenFieldManager,
+  finalizerOf,
+  LEASE_NAME,
+  recordedFieldManager,
+  selectorLabels,
+} from '../contract/names.js';
 import { controllerOf, describeRef, keyOf, objectId, objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { definitionType, groupKind, resourceType } from '../contract/resource.js';
@@ -138,6 +144,8 @@ async function remove(
   for (const one of controllers) await removed(one, 'Foreground');
   for (const one of controllers) await gone(one);
   let refusals: readonly OperatorError[] = [];
+  if (!dryRun && (await otherInstallations(namespace, cluster)).length === 0)
+    await releaseFinalizers(kinds, cluster, report);
   if (isPurge) {
     // What was read before may not be all: the controller has worked until now.
     const { shares, definitions } = await leavings(namespace, kinds, cluster);
@@ -265,6 +273,24 @@ async function resourcesOf(definitions: readonly Installed[], cluster: ClusterAp
     }),
   );
   return resources.flat();
+}
+
+/** Takes the finalizers of kinds off, which no operator does any more: their custom resources could never be deleted. */
+async function releaseFinalizers(kinds: readonly Kind[], cluster: ClusterApi, report: Report): Promise<void> {
+  for (const { type, rendering } of kinds) {
+    if (!('each' in rendering) || rendering.each.finalizes === undefined) continue;
+    const own = finalizerOf(type.kind);
+    for (const object of await cluster.list(type)) {
+      const { finalizers = [] } = object.metadata as { readonly finalizers?: readonly string[] };
+      if (!finalizers.includes(own)) continue;
+      await cluster.setFinalizers(
+        type,
+        object,
+        finalizers.filter((one) => one !== own),
+      );
+      report(`${describeRef(object)}: finalizer ${own} taken off`);
+    }
+  }
 }
 
 /** Finds what custom resources of these definitions have made elsewhere, where no owner reference names them. */

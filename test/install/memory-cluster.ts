@@ -118,6 +118,12 @@ export class MemoryCluster implements ClusterApi {
     return { object: this.put(merged(present, object, fieldManager)), created: !present };
   }
 
+  setFinalizers(_: ResourceType, seen: AnyObject, finalizers: readonly string[]): Promise<void> {
+    this.writes.push(`finalizers ${describeRef(seen)} ${finalizers.join()}`);
+    this.put({ ...seen, metadata: { ...seen.metadata, finalizers } as AnyObject['metadata'] });
+    return Promise.resolve();
+  }
+
   delete(_: ResourceType, seen: AnyObject, propagation: string, dryRun?: boolean): Promise<void> {
     if (dryRun) return Promise.resolve();
     this.writes.push(`delete ${describeRef(seen)} ${propagation}`);

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { repoFolder } from '../../sandbox/paths.js';
 import { loadKinds } from '../../src/cli/config.js';
 import { OperatorError } from '../../src/contract/error.js';
-import { APPLIED_HASH_ANNOTATION } from '../../src/contract/names.js';
+import { APPLIED_HASH_ANNOTATION, finalizerOf } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { applyInstallation, installableKinds } from '../../src/install/apply.js';
 import { installManifests } from '../../src/install/manifests.js';
@@ -97,6 +97,25 @@ describe('uninstall', () => {
     expect(writes.filter((write) => write.includes('ConfigMap catalog/'))).toEqual([
       expect.stringContaining('ConfigMap catalog/own'),
     ]);
+  });
+
+  it('takes the finalizers of its kinds off once the controller is gone, and those of others not', async () => {
+    const [kind] = await loadKinds({
+      config: join(repoFolder(), 'test/support/kinds/parting.config.mjs'),
+      builtIn: [],
+    });
+    const { apiVersion, kind: name } = kind!.type;
+    const finalizers = [finalizerOf(name), 'example.com/other'];
+    cluster.put({
+      apiVersion,
+      kind: name,
+      metadata: { namespace: 'shop', name: 'a', finalizers } as AnyObject['metadata'],
+    });
+    await install({ kinds: [kind!] });
+    const writes = await remove({ kinds: [kind!] });
+    const at = writes.indexOf(`finalizers ${name} shop/a example.com/other`);
+    expect(at).toBeGreaterThan(writes.findIndex((write) => write.startsWith('delete Deployment')));
+    expect(writes.filter((write) => write.startsWith('finalizers'))).toHaveLength(1);
   });
 
   it('purges nothing where custom resources can not be listed', async () => {
