@@ -261,14 +261,13 @@ export class OwnedChildren implements Controller {
   /** Returns the steps that come before all others: no child is made without the finalizer. */
   private secured({ cr, isDeleted }: Pass, { rendered, generate }: Desired): Step[] {
     const { finalizes } = this.owning;
-    if (finalizes === undefined || isDeleted || this.hasFinalizer(cr) === finalizes) return [];
+    if (isDeleted || this.hasFinalizer(cr) === finalizes) return [];
     if (!finalizes) return [this.finalizer(cr, false)];
     return rendered.length > 0 || generate ? [this.finalizer(cr, true), { do: 'barrier' }] : [];
   }
 
   /** Returns the step that takes the finalizer off once nothing is left, behind all that shows it. */
   private released(pass: Pass, { rendered, error, isHeld }: Desired): Step[] {
-    if (!pass.isDeleted) return [];
     if (error) return [this.finalizer(pass.cr, false, 'asked')];
     const isLeft = isHeld ?? this.leftToDelete(pass, rendered) !== undefined;
     return [this.finalizer(pass.cr, false, isLeft ? 'steps' : undefined)];
@@ -369,7 +368,7 @@ export class OwnedChildren implements Controller {
     };
     const { generated } = this.owning;
     if (control.isPaused) return [];
-    const secured = this.secured(pass, desired);
+    const secured = this.owning.finalizes === undefined ? [] : this.secured(pass, desired);
     const remembered: Step[] = pass.news
       ? [this.remembering(pass, pass.news, desired), { do: 'barrier' }]
       : [];
@@ -395,7 +394,7 @@ export class OwnedChildren implements Controller {
           ...(control.drift && { drift: control.drift }),
         };
       }),
-      ...this.released(pass, desired),
+      ...(pass.isDeleted ? this.released(pass, desired) : []),
       { do: 'barrier' },
       ...(error ? [] : this.pruned(pass, desired)),
     ];
