@@ -244,7 +244,7 @@ export class OwnedChildren implements Controller {
 
   /** Reports whether a custom resource has the finalizer of its kind, or of an earlier release of it. */
   private hasFinalizer({ metadata }: LiveResource): boolean {
-    const { finalizers = [] } = metadata as { readonly finalizers?: readonly string[] };
+    const { finalizers = [] } = metadata;
     return this.owning.finalizes !== undefined && finalizers.includes(finalizerOf(this.kind));
   }
 

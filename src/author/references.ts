@@ -17,7 +17,7 @@ import type { ResourceType, ResourceTypeProps } from '../contract/resource.js';
 export interface ReferenceWays<Spec> {
   /** Returns the name of the object; undefined where this custom resource refers to none. */
   readonly name: (cr: CustomResource<Spec>) => string | undefined;
-  /** Returns the names of the objects, which the construct gets in this order. */
+  /** Returns the names of the objects, at most 100, which the construct gets in this order. */
   readonly names: (cr: CustomResource<Spec>) => readonly string[] | undefined;
   /** Returns the labels of the objects; undefined where none are looked for. */
   readonly labels: (cr: CustomResource<Spec>) => Readonly<Record<string, string>> | undefined;
@@ -154,6 +154,11 @@ export class ReferenceResolver implements KindReferences {
       // An empty name is none.
       const wanted = name ? [name(cr)] : ((names?.(cr) ?? []) as readonly unknown[]);
       const distinct = new Set(wanted.filter(Boolean));
+      if (distinct.size > MAX_NAMES)
+        throw new OperatorError({
+          reason: 'ReferenceTooLarge',
+          message: `${describeRef({ ...search.cr, ...search.cr.metadata, kind: this.owner.kind })} refers to ${distinct.size} objects by name (references.${reference.name}), of which each is watched; name at most ${MAX_NAMES}`,
+        });
       const found = [...distinct].map((one) => this.look(reference, search, { name: one as string }));
       if (found.includes(UNKNOWN)) return UNKNOWN;
       return name ? found.flat()[0] : found.flat();
@@ -249,6 +254,9 @@ function shortened(text: unknown): string {
 
 /** Names of some types are free but for what a path can't have; these can't be in a field selector either. */
 const NO_NAME = /^\.{1,2}$|[/%=,\\\s]|^.{254}/su;
+
+/** Maximum number of names of one reference: each has a watch. */
+const MAX_NAMES = 100;
 
 /** Maximum number of characters of a label selector, which is part of a URL. */
 const MAX_SELECTOR = 4_096;

@@ -86,15 +86,26 @@ export class ClusterClient {
     });
   }
 
-  /** Replaces the finalizers of the object with this UID, if it is still there. */
-  async setFinalizers(
+  /** Takes a finalizer off the object with this UID, if it is still there; those that are added meanwhile stay. */
+  async removeFinalizer(
     type: ResourceType,
     { metadata: { namespace, name, uid } }: AnyObject,
-    finalizers: readonly string[],
+    finalizer: string,
   ): Promise<void> {
     const key = objectKey(namespace, name);
-    const body = { metadata: { uid, finalizers } };
-    await unlessMissing(`Change the finalizers of ${type.kind} ${key}`, this.api.mergePatch(type, key, body));
+    await retried(
+      TRIES.conflict,
+      async () => {
+        const seen = await this.find(type, key);
+        if (seen?.metadata.uid !== uid || !seen) return;
+        const { resourceVersion, finalizers = [] } = seen.metadata;
+        const left = finalizers.filter((one) => one !== finalizer);
+        const body = { metadata: { resourceVersion, finalizers: left } };
+        const what = `Take the finalizer ${finalizer} off ${type.kind} ${key}`;
+        await unlessMissing(what, this.api.mergePatch(type, key, body));
+      },
+      isConflict,
+    );
   }
 
   /**
@@ -113,8 +124,6 @@ export class ClusterClient {
       if (seen?.metadata.uid !== uid || !seen) return;
       await unlessMissing(`Delete ${type.kind} ${key}`, this.api.delete(type, seen, propagation, dryRun));
     };
-    const isConflict = (error: unknown): boolean =>
-      error instanceof OperatorError && error.reason === 'Conflict';
     await retried(TRIES.conflict, attempt, isConflict).catch((error: unknown) => {
       const cause = error instanceof OperatorError ? error.cause : undefined;
       // A webhook without dry runs can't be asked.
@@ -186,6 +195,10 @@ export class ClusterClient {
 /** Reports whether the API server answers, and only a part of what it serves can't be read. */
 export function isPartial(error: unknown): boolean {
   return error instanceof OperatorError && !['Unreachable', 'Unauthorized'].includes(error.reason);
+}
+
+function isConflict(error: unknown): boolean {
+  return error instanceof OperatorError && error.reason === 'Conflict';
 }
 
 /** @throws what `classify` makes of an error; a 404 is none */

@@ -43,6 +43,7 @@ export interface ObjectMeta {
   readonly creationTimestamp?: string;
   /** RFC 3339; set once deletion has been asked for. */
   readonly deletionTimestamp?: string;
+  readonly finalizers?: readonly string[];
 }
 
 /** Any object: what every kind has in common. */

@@ -23,7 +23,7 @@ import { installManifests } from './manifests.js';
 import { INSTALLATION_LABEL, INSTALL_LABELS, INSTALL_MANAGER, accessName, kindName } from './names.js';
 import { optionsOf } from './props.js';
 import type { InstallOptions, InstallProps, MonitoringPart, MonitoringProps } from './props.js';
-import { operatorRules } from './rules.js';
+import { CLUSTER, operatorRules } from './rules.js';
 import type { PolicyRule, RightsProps } from './rules.js';
 import { isDeepStrictEqual } from 'node:util';
 import { appliedEntry } from '../values/projections.js';
@@ -278,7 +278,7 @@ function writtenObjects(
 /** Returns the namespaces, beside the operator's own, in which a kind needs a Role whatever is watched. */
 export function foreignNamespaces(kind: Kind, props: RightsProps): string[] {
   const needed = operatorRules([kind], props).flatMap(({ namespaces = [] }) => namespaces);
-  return [...new Set(needed)].filter((namespace) => namespace !== props.namespace);
+  return [...new Set(needed)].filter((namespace) => namespace !== props.namespace && namespace !== CLUSTER);
 }
 
 /** Returns the kinds whose rights can be given in any cluster. @param report is called for each kind that is left out */

@@ -114,7 +114,7 @@ export interface AccessObject {
 }
 
 /** Stands for the whole cluster among namespaces. */
-const CLUSTER = '';
+export const CLUSTER = '';
 
 /** Has the API server judge who reads metrics: such requests are about the cluster, so no Role can give the right to make them. */
 const REVIEW_RULES: readonly PolicyRule[] = [

@@ -27,11 +27,12 @@ import {
   isInstalled,
   isOf,
   isOperator,
+  operatorOf,
   otherInstallations,
   removalOf,
 } from './installed.js';
 import type { Installed } from './installed.js';
-import { INSTALL_NAME } from './names.js';
+import { INSTALL_NAME, kindName } from './names.js';
 import { recordOf, wasAppliedBy } from '../values/projections.js';
 
 export interface UninstallProps {
@@ -113,12 +114,13 @@ function stillInUse(message: string): OperatorError {
 }
 
 async function remove(
-  { purge: isPurge, namespace, kinds, dryRun }: UninstallProps,
+  props: UninstallProps,
   installed: readonly Installed[],
   home: AnyObject | undefined,
   cluster: ClusterApi,
   report: Report,
 ): Promise<ReadonlyMap<string, number>> {
+  const { purge: isPurge, namespace, kinds, dryRun } = props;
   const wouldGo = new Set<string>();
   const counts = new Map<string, number>();
   const count = ({ kind }: ResourceType): number => {
@@ -144,8 +146,7 @@ async function remove(
   for (const one of controllers) await removed(one, 'Foreground');
   for (const one of controllers) await gone(one);
   let refusals: readonly OperatorError[] = [];
-  if (!dryRun && (await otherInstallations(namespace, cluster)).length === 0)
-    await releaseFinalizers(kinds, cluster, report);
+  await releaseFinalizers(props, cluster, report);
   if (isPurge) {
     // What was read before may not be all: the controller has worked until now.
     const { shares, definitions } = await leavings(namespace, kinds, cluster);
@@ -275,25 +276,29 @@ async function resourcesOf(definitions: readonly Installed[], cluster: ClusterAp
   return resources.flat();
 }
 
-/** Takes the finalizers of kinds off, which no operator does any more: their custom resources could never be deleted. */
-async function releaseFinalizers(kinds: readonly Kind[], cluster: ClusterApi, report: Report): Promise<void> {
-  for (const { type, rendering } of kinds) {
+/** Takes the finalizers off custom resources that no operator serves any more: they could never be deleted. */
+async function releaseFinalizers(
+  { kinds, namespace, dryRun }: UninstallProps,
+  cluster: ClusterApi,
+  report: Report,
+): Promise<void> {
+  const others = (await otherInstallations(namespace, cluster)).map(operatorOf);
+  for (const kind of kinds) {
+    const { type, rendering } = kind;
     if (!('each' in rendering) || rendering.each.finalizes === undefined) continue;
     const own = finalizerOf(type.kind);
+    const serving = others.filter((other) => other.kinds.includes(kindName(kind)));
     for (const object of await cluster.list(type)) {
-      const { finalizers = [] } = object.metadata as { readonly finalizers?: readonly string[] };
-      if (!finalizers.includes(own)) continue;
-      await cluster.setFinalizers(
-        type,
-        object,
-        finalizers.filter((one) => one !== own),
-      );
-      report(`${describeRef(object)}: finalizer ${own} taken off`);
+      const { namespace: where = '', finalizers } = object.metadata;
+      const isServed = serving.some(({ watchNamespaces }) => watchNamespaces?.includes(where) ?? true);
+      if (isServed || !finalizers?.includes(own)) continue;
+      if (!dryRun) await cluster.removeFinalizer(type, object, own);
+      report(`${describeRef(object)}: finalizer ${own} ${dryRun ? 'would be taken off' : 'taken off'}`);
     }
   }
 }
 
-/** Finds what custom resources of these definitions have made elsewhere, where no owner reference names them. */
+/** Finds what custom resources of these definitions have made without an owner reference, as elsewhere. */
 async function recordedOf(
   definitions: readonly Installed[],
   kinds: readonly Kind[],
@@ -305,7 +310,10 @@ async function recordedOf(
   const found = purged.flatMap(({ type: owner, rendering }) => {
     if (!('each' in rendering)) return [];
     const { children, formerChildren = [] } = rendering.each as Partial<OwnedKind> & RenderedKind;
-    const types = [...children, ...formerChildren].filter((type) => isElsewhere(owner, type));
+    // Made during a deletion, any of them may be recorded alone.
+    const types = [...children, ...formerChildren].filter(
+      (type) => isElsewhere(owner, type) || rendering.each.finalizes !== undefined,
+    );
     const [selector] = Object.keys(selectorLabels(owner, ''));
     return types.map(async (type) => {
       const objects = await cluster.list(type, { metadataOnly: true, ...(selector && { selector }) });

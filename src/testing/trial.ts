@@ -326,8 +326,7 @@ export class Trial implements AsyncDisposable {
 
   /** Reports whether an object that is deleted goes at once, and is created again by the operator or its author. */
   isCreatedAgain(object: AnyObject): boolean {
-    const { finalizers = [] } = object.metadata as { readonly finalizers?: readonly string[] };
-    if (finalizers.length > 0) return false;
+    if ((object.metadata.finalizers ?? []).length > 0) return false;
     return !!this.original(object) || this.madeAs(object).some(({ isCreated }) => isCreated);
   }
 

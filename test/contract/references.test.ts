@@ -135,6 +135,11 @@ it('names, selectors, and all of a type are lists, in the namespace that the aut
     /ConfigMap shop\/none \(references\.all\), which isn't there/,
   );
   expect(resolve({ ...config, names: () => undefined })).toEqual([]);
+  const many = [...Array(101).keys()].map((n) => `a-${n}`);
+  expect(resolve(names(...many.slice(1)))).toHaveLength(100);
+  expect(() => resolve(names(...many))).toThrow(
+    'Widget shop/web refers to 101 objects by name (references.all), of which each is watched; name at most 100',
+  );
   asked.length = 0;
   const operator = 'In' as const;
   const selector = () => ({

@@ -203,6 +203,11 @@ describe('interpret', () => {
       'failed configured',
     ],
     [
+      'in a burst, a correction is reported: no later pass knows of it',
+      { steps: 'own a', fixed: { a: { action: 'corrected' } }, events: [], policy: BUSY },
+      'corrected configured',
+    ],
+    [
       'in a burst, the error of the plan itself is reported',
       {
         ...{ steps: 'own a', events: [], error: contested },

@@ -118,9 +118,10 @@ export class MemoryCluster implements ClusterApi {
     return { object: this.put(merged(present, object, fieldManager)), created: !present };
   }
 
-  setFinalizers(_: ResourceType, seen: AnyObject, finalizers: readonly string[]): Promise<void> {
+  removeFinalizer(_: ResourceType, seen: AnyObject, finalizer: string): Promise<void> {
+    const finalizers = (seen.metadata.finalizers ?? []).filter((one) => one !== finalizer);
     this.writes.push(`finalizers ${describeRef(seen)} ${finalizers.join()}`);
-    this.put({ ...seen, metadata: { ...seen.metadata, finalizers } as AnyObject['metadata'] });
+    this.put({ ...seen, metadata: { ...seen.metadata, finalizers } });
     return Promise.resolve();
   }
 

@@ -1,9 +1,15 @@
+import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
+import { repoFolder } from '../../sandbox/paths.js';
+import { defineKind } from '../../src/author/define-kind.js';
+import type { ChildTypeProps } from '../../src/author/define-kind.js';
+import { loadKinds } from '../../src/cli/config.js';
 import { watchesFor } from '../../src/author/owned-children.js';
 import type { Watch } from '../../src/contract/controller.js';
-import type { Kind } from '../../src/contract/kind.js';
+import type { Kind, OwnedKind } from '../../src/contract/kind.js';
 import { resourceType } from '../../src/contract/resource.js';
-import { rulesFor } from '../../src/install/rules.js';
+import { foreignNamespaces } from '../../src/install/apply.js';
+import { accessObjects, rulesFor } from '../../src/install/rules.js';
 
 const type = (apiVersion: string, kind: string) => resourceType({ apiVersion, kind });
 
@@ -30,7 +36,38 @@ const verbs = (kinds: Kind[], resource: string): string[] =>
     .flatMap((rule) => [...rule.verbs])
     .sort();
 
+describe('foreignNamespaces', () => {
+  const tenant = async (children: readonly ChildTypeProps[]): Promise<string[]> => {
+    const [base] = await loadKinds({
+      ...{ config: join(repoFolder(), 'test/support/kinds/keeper-delete.config.mjs'), builtIn: [] },
+    });
+    const { crd, construct } = base as OwnedKind;
+    return foreignNamespaces(defineKind({ crd: crd as never, construct: construct as never, children }), {
+      namespace: 'ops',
+      watchNamespaces: ['shop'],
+    });
+  };
+
+  it('are those that a kind names, and not all', async () => {
+    const configMaps = { apiVersion: 'v1', kind: 'ConfigMap' };
+    const roles = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', namespaced: false };
+    expect(await tenant([configMaps])).toEqual([]);
+    expect(await tenant([{ ...configMaps, namespaces: ['catalog', 'ops'] }])).toEqual(['catalog']);
+    expect(await tenant([{ ...configMaps, namespaces: '*' }])).toEqual([]);
+    expect(await tenant([configMaps, roles])).toEqual([]);
+  });
+});
+
 describe('rulesFor', () => {
+  it('grants what is everywhere by a ClusterRole, also where some namespaces are watched', () => {
+    const rules = rulesFor([watching([{ type: type('v1', 'ConfigMap'), namespaces: '*', mapsTo: () => [] }])], {
+      namespaces: ['shop'],
+    });
+    const access = accessObjects(rules, { namespace: 'ops', watchNamespaces: ['shop'] });
+    const role = access.find((object) => object.kind === 'ClusterRole');
+    expect(role?.rules).toEqual([{ apiGroups: [''], resources: ['configmaps'], verbs: ['list', 'watch'] }]);
+  });
+
   it('reads custom resources and writes nothing of them but their status', () => {
     const kinds = [kind('Widget', ['Deployment'])];
     expect(verbs(kinds, 'widgets')).toEqual(['get', 'list', 'watch']);

@@ -3,7 +3,13 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { repoFolder } from '../../sandbox/paths.js';
 import { loadKinds } from '../../src/cli/config.js';
 import { OperatorError } from '../../src/contract/error.js';
-import { APPLIED_HASH_ANNOTATION, finalizerOf } from '../../src/contract/names.js';
+import {
+  APPLIED_HASH_ANNOTATION,
+  finalizerOf,
+  recordedFieldManager,
+  selectorLabels,
+} from '../../src/contract/names.js';
+import { groupKind } from '../../src/contract/resource.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { applyInstallation, installableKinds } from '../../src/install/apply.js';
 import { installManifests } from '../../src/install/manifests.js';
@@ -106,16 +112,43 @@ describe('uninstall', () => {
     });
     const { apiVersion, kind: name } = kind!.type;
     const finalizers = [finalizerOf(name), 'example.com/other'];
-    cluster.put({
-      apiVersion,
-      kind: name,
-      metadata: { namespace: 'shop', name: 'a', finalizers } as AnyObject['metadata'],
-    });
+    cluster.put({ apiVersion, kind: name, metadata: { namespace: 'shop', name: 'a', finalizers } });
     await install({ kinds: [kind!] });
     const writes = await remove({ kinds: [kind!] });
     const at = writes.indexOf(`finalizers ${name} shop/a example.com/other`);
     expect(at).toBeGreaterThan(writes.findIndex((write) => write.startsWith('delete Deployment')));
     expect(writes.filter((write) => write.startsWith('finalizers'))).toHaveLength(1);
+  });
+
+  it('says in a dry run which finalizers it would take off, and leaves those that another operator serves', async () => {
+    const [kind] = await loadKinds({
+      ...{ config: join(repoFolder(), 'test/support/kinds/parting.config.mjs'), builtIn: [] },
+    });
+    const { apiVersion, kind: name } = kind!.type;
+    const finalizers = [finalizerOf(name)];
+    for (const namespace of ['shop', 'other'])
+      cluster.put({ apiVersion, kind: name, metadata: { namespace, name: 'a', finalizers } });
+    await install({ kinds: [kind!], watchNamespaces: ['shop'] });
+    await install({ kinds: [kind!], watchNamespaces: ['other'], namespace: 'ops-2' });
+    expect(await remove({ kinds: [kind!], dryRun: true })).toEqual([]);
+    expect(reported).toContain(`${name} shop/a: finalizer ${finalizerOf(name)} would be taken off`);
+    const writes = await remove({ kinds: [kind!] });
+    expect(writes.filter((write) => write.startsWith('finalizers'))).toEqual([`finalizers ${name} shop/a `]);
+  });
+
+  it('purges what was made during a deletion, in the namespace of the custom resource', async () => {
+    const [kind] = await loadKinds({
+      ...{ config: join(repoFolder(), 'test/support/kinds/parting.config.mjs'), builtIn: [] },
+    });
+    const { type } = kind!;
+    const [child] = ('each' in kind!.rendering && kind!.rendering.each.children) || [];
+    const managedFields = [{ manager: recordedFieldManager(type.kind, 'u'), operation: 'Apply' }];
+    const annotations = { [APPLIED_HASH_ANNOTATION]: `x u ${groupKind(type)} shop/a` };
+    const metadata = { namespace: 'shop', name: 'left', labels: selectorLabels(type, 'a'), annotations };
+    cluster.put({ ...child!, metadata: { ...metadata, managedFields } as AnyObject['metadata'] });
+    await install({ kinds: [kind!] });
+    const writes = await remove({ kinds: [kind!], purge: true });
+    expect(writes.filter((write) => write.includes('shop/left'))).toHaveLength(1);
   });
 
   it('purges nothing where custom resources can not be listed', async () => {

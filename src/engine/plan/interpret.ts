@@ -118,7 +118,7 @@ export async function interpret(
   const mayDefer =
     policy?.mayDeferStatus(key) === true &&
     events.length === 0 &&
-    !plan.error &&
+    !isNews &&
     !error &&
     changes.every(({ action }) => action !== 'failed' && action !== 'skipped');
   let writes = isPassing ? [] : conclusion.status;

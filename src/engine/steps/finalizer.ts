@@ -1,12 +1,12 @@
 import type { Change, ChangeSet } from '../../contract/change.js';
-import { OperatorError } from '../../contract/error.js';
-import { describeRef, keyOf, refOf } from '../../contract/object.js';
+import { keyOf, refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import type { FinalizerStep } from '../../contract/plan.js';
 import { resourceType } from '../../contract/resource.js';
 import { ApiError, classify } from '../../client/api-error.js';
 import type { JsonPatchStep } from '../../client/api.js';
 import type { Hand, StepHandler } from '../plan/hand.js';
+import { changedMeanwhile } from './apply.js';
 import { refresh } from './delete.js';
 
 const EVENT = resourceType({ apiVersion: 'events.k8s.io/v1', kind: 'Event' });
@@ -26,7 +26,7 @@ export const finalizer: StepHandler<FinalizerStep> = {
     const { metadata } = latestOf(object, hand);
     const ref = refOf(object);
     const unchanged: Change = { ref, action: 'unchanged' };
-    const { finalizers = [] } = metadata as { readonly finalizers?: readonly string[] };
+    const { finalizers = [] } = metadata;
     if (finalizers.includes(name) === isPresent) return unchanged;
     if (!isPresent && !(await mayGo(step, before, hand))) return unchanged;
     const value = isPresent ? [...finalizers, name] : finalizers.filter((one) => one !== name);
@@ -41,13 +41,10 @@ export const finalizer: StepHandler<FinalizerStep> = {
       await reader.store(object).write(keyOf(object), writer, send);
       return { ref, action: 'configured' };
     } catch (error) {
-      if (!(error instanceof ApiError) || error.denied || ![404, 409, 422].includes(error.code)) throw error;
+      if (!(error instanceof ApiError) || !(error.conflict || error.objectIsGone)) throw error;
       const live = await refresh(object, hand);
       if (!live && !isPresent) return unchanged;
-      if (live?.metadata.resourceVersion === metadata.resourceVersion)
-        throw classify(error, `Change the finalizers of ${describeRef(ref)}`);
-      const message = `${describeRef(ref)} has changed since it was read`;
-      throw new OperatorError({ reason: 'Conflict', message, retry: 'now', cause: error });
+      throw changedMeanwhile(object, error);
     }
   },
 
