@@ -141,29 +141,38 @@ function countedSpec(object: AnyObject): object | undefined {
  * others have written there is left out.
  */
 export function rememberedOf(object: AnyObject, manager: string): Readonly<Record<string, unknown>> {
-  const entry = managedFieldsOf(object).find(
-    (one) => one.manager === manager && one.operation === 'Apply' && one.subresource === 'status',
-  );
-  const fields = entry?.fieldsV1?.['f:status'];
-  const part = fields && !isTooDeep(fields) ? partOf(object.status, fields) : {};
+  const [own, others] = [[], []] as [FieldsV1[], FieldsV1[]];
+  for (const { manager: name, operation, subresource, fieldsV1 } of managedFieldsOf(object)) {
+    const isOwn = name === manager && operation === 'Apply' && subresource === 'status';
+    const fields = fieldsV1?.['f:status'];
+    if (fields && !isTooDeep(fields)) (isOwn ? own : others).push(fields);
+  }
+  const part = own[0] ? partOf(object.status, own[0], others) : {};
   const { conditions, observedGeneration, ...remembered } = isMap(part) ? part : {};
   return remembered;
 }
 
-/** Returns the part of a value that a set of fields names: of maps what is below, of keyed lists the items with what is below them. */
-export function partOf(value: unknown, fields: FieldsV1): unknown {
+/**
+ * Returns the part of a value that a set of fields names: of maps what is below, of keyed lists the items with what is below them.
+ * @param others sets of other managers: a map that was applied empty is named as a whole, and what they have put into it is theirs
+ */
+export function partOf(value: unknown, fields: FieldsV1, others: readonly FieldsV1[] = []): unknown {
   const segments = Object.keys(fields).filter((segment) => segment !== '.');
-  if (segments.length === 0) return value;
+  const below = (segment: string): FieldsV1[] => others.flatMap((other) => other[segment] ?? []);
+  if (segments.length === 0) {
+    if (!isMap(value)) return value;
+    return Object.fromEntries(Object.entries(value).filter(([name]) => below(`f:${name}`).length === 0));
+  }
   if (Array.isArray(value))
     return value.flatMap((item) => {
       const segment = segments.find((one) => isNamed(item, one));
-      return segment === undefined ? [] : [partOf(item, fields[segment] ?? {})];
+      return segment === undefined ? [] : [partOf(item, fields[segment] ?? {}, below(segment))];
     });
   if (!isMap(value)) return value;
   const part: Record<string, unknown> = {};
   for (const segment of segments) {
     const name = segment.slice(2);
-    if (Object.hasOwn(value, name)) part[name] = partOf(value[name], fields[segment] ?? {});
+    if (Object.hasOwn(value, name)) part[name] = partOf(value[name], fields[segment] ?? {}, below(segment));
   }
   return part;
 }

@@ -62,7 +62,7 @@ test('what the status said is stored before anything is made of it, and outlives
 test('fields that others write are not remembered, and those that are lost are worked out again', async () => {
   await latches.create('odd', {});
   await latches.ready('odd');
-  await write('odd', { opened: true });
+  await write('odd', { opened: true, notes: { planted: 'yes' } });
   await latches.touch('odd');
   await eventually(async () => {
     expect(await status('odd')).toMatchObject({ opened: false });

@@ -18,6 +18,7 @@ const crd = defineCrd({
     since: { type: 'string' },
     expired: { type: 'boolean' },
     count: { type: 'integer' },
+    notes: { type: 'object', additionalProperties: { type: 'string' } },
   }),
 });
 
@@ -27,10 +28,10 @@ class Latch extends Construct {
    * @param {string} id
    * @param {import('cdk8s-reconstruct').PropsOf<typeof crd, { remembers: true }>} props
    */
-  constructor(scope, id, { metadata: { name }, status: { opened, expired, count } }) {
+  constructor(scope, id, { metadata: { name }, status: { opened, expired, count, notes = {} } }) {
     super(scope, id);
     if (expired) return;
-    const data = { opened: String(opened), ...(count !== undefined && { count: String(count) }) };
+    const data = { opened: String(opened), ...(count !== undefined && { count: String(count) }), ...notes };
     new ApiObject(this, 'Config', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data });
   }
 }
@@ -49,7 +50,7 @@ export const latch = defineKind({
     const end = spec.seconds === undefined ? undefined : new Date(Date.parse(since) + spec.seconds * 1_000);
     const expired = end !== undefined && now >= end;
     return {
-      fields: { opened, since, expired, ...(spec.swings && { count: (last.count ?? 0) + 1 }) },
+      fields: { opened, since, expired, notes: { ...last.notes }, ...(spec.swings && { count: (last.count ?? 0) + 1 }) },
       ...(end && !expired && { requeueAt: end }),
     };
   },
