@@ -38,8 +38,7 @@ const isGone = async (name: string, of = partings): Promise<void> =>
   eventually(async () => {
     expect(await cluster.find(of.place(name))).toBeUndefined();
   });
-const finalizers = async (name: string): Promise<unknown> =>
-  (await partings.get(name)).metadata.finalizers;
+const finalizers = async (name: string): Promise<unknown> => (await partings.get(name)).metadata.finalizers;
 const deleting = async (name: string, wanted: object): Promise<string> =>
   (await partings.condition(name, { type: 'Ready', status: 'False', ...wanted })).message;
 const annotate = async (

@@ -42,7 +42,7 @@ describe('foreignNamespaces', () => {
       ...{ config: join(repoFolder(), 'test/support/kinds/keeper-delete.config.mjs'), builtIn: [] },
     });
     const { crd, construct } = base as OwnedKind;
-    return foreignNamespaces(defineKind({ crd: crd as never, construct: construct as never, children }), {
+    return foreignNamespaces(defineKind({ crd: crd, construct: construct as never, children }), {
       namespace: 'ops',
       watchNamespaces: ['shop'],
     });
@@ -60,9 +60,12 @@ describe('foreignNamespaces', () => {
 
 describe('rulesFor', () => {
   it('grants what is everywhere by a ClusterRole, also where some namespaces are watched', () => {
-    const rules = rulesFor([watching([{ type: type('v1', 'ConfigMap'), namespaces: '*', mapsTo: () => [] }])], {
-      namespaces: ['shop'],
-    });
+    const rules = rulesFor(
+      [watching([{ type: type('v1', 'ConfigMap'), namespaces: '*', mapsTo: () => [] }])],
+      {
+        namespaces: ['shop'],
+      },
+    );
     const access = accessObjects(rules, { namespace: 'ops', watchNamespaces: ['shop'] });
     const role = access.find((object) => object.kind === 'ClusterRole');
     expect(role?.rules).toEqual([{ apiGroups: [''], resources: ['configmaps'], verbs: ['list', 'watch'] }]);

@@ -50,7 +50,13 @@ export const latch = defineKind({
     const end = spec.seconds === undefined ? undefined : new Date(Date.parse(since) + spec.seconds * 1_000);
     const expired = end !== undefined && now >= end;
     return {
-      fields: { opened, since, expired, notes: { ...last.notes }, ...(spec.swings && { count: (last.count ?? 0) + 1 }) },
+      fields: {
+        opened,
+        since,
+        expired,
+        notes: { ...last.notes },
+        ...(spec.swings && { count: (last.count ?? 0) + 1 }),
+      },
       ...(end && !expired && { requeueAt: end }),
     };
   },
