@@ -471,8 +471,9 @@ export class OwnedChildren implements Controller {
     const failures = desired.error ? [{ error: desired.error }, ...failed] : failed;
     const { report: latest, error } = this.ownReport(pass, children, failures);
     const { remembered } = pass;
-    const isHeld = remembered && this.renderer.isHeld(keyOf(cr));
-    const report = isHeld ? { ...latest, fields: remembered } : latest;
+    // What isn't said again would be forgotten.
+    const isKept = remembered && (error !== undefined || this.renderer.isHeld(keyOf(cr)));
+    const report = isKept ? { ...latest, fields: remembered } : latest;
     const failure = worstOf(failures) ?? error;
     const drifted = done.has('drifted') ? driftedCondition(changes) : undefined;
     const parts = { children, report, failure, drifted };
@@ -489,8 +490,10 @@ export class OwnedChildren implements Controller {
     const isReady = pass.isDeleted && !failure && !control.isPaused && !this.leftToDelete(pass, rendered);
     const isNext =
       isUnfinished || isReady || (remembers && !error && this.rendersOtherwise(pass, desired, report));
+    const write = { target, fieldManager: this.statusManager, status, ...isConditional };
     return {
-      status: [{ target, fieldManager: this.statusManager, status, ...isConditional }],
+      // Of what can't be kept, it isn't known what was remembered.
+      status: remembers && unreadableFor(cr) ? [] : [write],
       events: events.flatMap((event) => (event ? { regarding, event } : [])),
       ...(requeueAt && { next: requeueAt }),
       ...(isNext && { next: 'now' }),

@@ -1135,6 +1135,30 @@ describe('OwnedChildren, a construct that is not deterministic', () => {
   });
 });
 
+describe('OwnedChildren, of a kind that remembers', () => {
+  const kind = { remembers: true };
+  const remembered = { opened: true };
+  const writtenBy = (plan: Plan): unknown =>
+    plan
+      .conclude([])
+      .status.map(({ status, isConditional }) => [(status as { opened?: boolean }).opened, isConditional]);
+
+  it('keep what the status said while it can not be computed', () => {
+    const status = () => {
+      throw new Error('not today');
+    };
+    expect(writtenBy(planned({ kind, status, cr: { ...cr(), remembered } as never }))).toEqual([
+      [true, true],
+    ]);
+  });
+
+  it('write no status of a custom resource that can not be kept, since what it said is not known', () => {
+    const error = new OperatorError({ reason: 'TooDeep', message: 'too deep' });
+    const plan = planned({ kind, status: () => ({}), cr: keepUnreadable(cr() as never, error) as never });
+    expect([plan.error?.reason, plan.steps, writtenBy(plan)]).toEqual(['TooDeep', [{ do: 'barrier' }], []]);
+  });
+});
+
 describe('OwnedChildren, paused', () => {
   const PAUSED = 'reconstruct.kosmos.io/paused';
   const pausedCr = (status: object = { observedGeneration: 3 }, value = 'true') => ({

@@ -78,6 +78,17 @@ test('fields that others write are not remembered, and those that are lost are w
   await latches.ready('odd');
 });
 
+test('a status that can not be computed loses nothing of what it said before', async () => {
+  await latches.create('faulty', { open: true });
+  await says('faulty', true);
+  await latches.edit('faulty', { fails: true });
+  await latches.condition('faulty', { type: 'Ready', status: 'False', reason: 'StatusFailed' });
+  expect(await status('faulty')).toMatchObject({ opened: true });
+  await latches.edit('faulty', {});
+  await latches.ready('faulty');
+  await says('faulty', true);
+});
+
 test('time passes without an event, and two operators at once agree', async () => {
   await using second = await start('operator-80');
   await latches.create('brief', { seconds: 3 });

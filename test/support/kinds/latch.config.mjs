@@ -11,7 +11,10 @@ const crd = defineCrd({
   },
   spec: /** @type {const} */ ({
     type: 'object',
-    properties: { open: { type: 'boolean' }, seconds: { type: 'integer' }, swings: { type: 'boolean' } },
+    properties: {
+      ...{ open: { type: 'boolean' }, seconds: { type: 'integer' } },
+      ...{ swings: { type: 'boolean' }, fails: { type: 'boolean' } },
+    },
   }),
   status: /** @type {const} */ ({
     opened: { type: 'boolean' },
@@ -45,6 +48,7 @@ export const latch = defineKind({
     observes: true,
   },
   status: ({ cr: { spec }, last = {}, now }) => {
+    if (spec.fails) throw new Error('no status today');
     const opened = last.opened === true || spec.open === true;
     const { since = now.toISOString() } = last;
     const end = spec.seconds === undefined ? undefined : new Date(Date.parse(since) + spec.seconds * 1_000);
