@@ -13,8 +13,10 @@ export type { FromSchema, PropsOf, SpecOf, StatusOf, TypedCrd, References } from
 export type {
   ChildOf,
   ObservedChildOf,
+  KeepFunction,
   KubernetesManifest,
   KubernetesTypes,
+  ObjectOf,
   PodSpec,
   PodTemplate,
   Wire,

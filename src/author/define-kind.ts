@@ -13,7 +13,7 @@ import { checkNames, misdefined } from './definition.js';
 import { bitsOf, GeneratedSecrets, MIN_BITS } from './generated.js';
 import type { ComposedValue } from './generated.js';
 import type { HandOverFunction } from './hand-over.js';
-import type { ChildOf, ObservedChildOf } from './kubernetes-types.js';
+import type { ChildOf, KeepFunction, ObservedChildOf } from './kubernetes-types.js';
 import { parseLabelSelector } from '../values/label-selector.js';
 import { loadCrd } from './load-crd.js';
 import { inNamespaces } from './namespace-selector.js';
@@ -59,11 +59,11 @@ export interface ChildTypeProps extends ResourceTypeProps {
   readonly optional?: boolean;
   /**
    * Returns what `status` and `handOver` read of a child as the API server sent it, beside its identity and status: kept in
-   * memory, so little is best. A `status` among it stands for the object's own, as with a condition `Ready` for what has none.
+   * memory, so little is best. TypeScript knows its fields by `ObjectOf`. A `status` among it stands for the object's own, as with a condition `Ready` for what has none.
    * Kinds that share the function share the memory.
    * @default - nothing
    */
-  readonly keep?: (object: AnyObject) => Readonly<Record<string, unknown>>;
+  readonly keep?: KeepFunction<Readonly<Record<string, unknown>>>;
   /** See `Watch.claims`. @default - none */
   readonly claims?: (object: AnyObject) => readonly string[];
 }

@@ -6,6 +6,7 @@ import { describeRef, objectId, refOf } from '../contract/object.js';
 import type { AnyObject, CustomResource, KubernetesObject, ObjectRef } from '../contract/object.js';
 import type { EventProps, Explanation } from '../contract/plan.js';
 import type { ResourceTypeProps } from '../contract/resource.js';
+import type { KeepFunction } from './kubernetes-types.js';
 
 /** Input of a kind's own status function. */
 export interface StatusInput<Spec, Status, Child extends AnyObject = AnyObject> {
@@ -31,7 +32,7 @@ export interface RelatedTypeProps extends ResourceTypeProps {
    * Returns what of an object `status` reads, beside its identity, its labels and its owners; undefined drops the object.
    * Where many are well and few are not, keep those few.
    */
-  readonly keep: (object: AnyObject) => Readonly<Record<string, unknown>> | undefined;
+  readonly keep: KeepFunction<Readonly<Record<string, unknown>> | undefined>;
   /** Returns the name of the custom resource that an object (as kept) belongs to, in the same namespace. */
   readonly nameOf: (object: AnyObject) => string | undefined;
 }

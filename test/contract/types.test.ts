@@ -1,10 +1,21 @@
-import type { V1JSONSchemaProps, V1ListMeta } from '@kubernetes/client-node';
+import type * as clients from '@kubernetes/client-node';
+import type {
+  V1CustomResourceDefinitionVersion,
+  V1JSONSchemaProps,
+  V1ListMeta,
+} from '@kubernetes/client-node';
+import type { ApiObjectProps } from 'cdk8s';
 import { Construct } from 'constructs';
 import { describe, expectTypeOf, it } from 'vitest';
 import type { KosmosAppService } from '../../imports/kosmos.io.js';
 import { defineCrd } from '../../src/author/define-crd.js';
 import { defineKind } from '../../src/author/define-kind.js';
-import type { KubernetesManifest, Wire } from '../../src/author/kubernetes-types.js';
+import type {
+  KubernetesManifest,
+  KubernetesTypes,
+  ObjectOf,
+  Wire,
+} from '../../src/author/kubernetes-types.js';
 import type { ReferenceProps } from '../../src/author/references.js';
 import type { References, PropsOf, SpecOf, StatusOf } from '../../src/author/typed-crd.js';
 
@@ -97,7 +108,7 @@ describe('the types of a CRD that defineCrd makes', () => {
         {
           apiVersion: 'apps/v1',
           kind: 'Deployment',
-          keep: (object) => ({ paused: object.spec !== undefined }),
+          keep: ({ spec }: ObjectOf<'apps/v1', 'Deployment'>) => ({ paused: spec?.paused === true }),
         },
         service,
         { apiVersion: 'web.example.com/v1', kind: 'Theme' },
@@ -288,5 +299,28 @@ describe('the types of Kubernetes', () => {
     expectTypeOf<Wire<V1ListMeta>['continue']>().toEqualTypeOf<string | undefined>();
     expectTypeOf<Wire<V1JSONSchemaProps>>().toHaveProperty('x-kubernetes-list-map-keys');
     expectTypeOf<Wire<V1JSONSchemaProps>['default']>().toBeAny();
+    expectTypeOf<Wire<V1JSONSchemaProps>>().toHaveProperty('$ref');
+    expectTypeOf<Wire<V1CustomResourceDefinitionVersion>>().toHaveProperty('schema');
+  });
+
+  it('are all those of its stable API versions', () => {
+    type Client = Extract<keyof typeof clients, `${string}V${number}Api`>;
+    type Api = { [Name in Client]: InstanceType<(typeof clients)[Name]> }[Client];
+    type ListOf<Of> = Of extends unknown ? Of[Extract<keyof Of, `list${string}`>] : never;
+    type Items<List> = List extends (...args: never) => Promise<{ items: (infer Item)[] }> ? Item : never;
+    type Known = { [ApiVersion in keyof KubernetesTypes]: ValueOf<KubernetesTypes[ApiVersion]> };
+    type ValueOf<Of> = Of[keyof Of];
+
+    expectTypeOf<ValueOf<Known>>().toEqualTypeOf<Items<ListOf<Api>>>();
+    expectTypeOf<keyof KubernetesTypes['apps/v1']>().toEqualTypeOf<
+      'ControllerRevision' | 'DaemonSet' | 'Deployment' | 'ReplicaSet' | 'StatefulSet'
+    >();
+  });
+
+  it('are those of cdk8s, too', () => {
+    expectTypeOf<KubernetesManifest>().toExtend<ApiObjectProps>();
+    expectTypeOf<
+      ApiObjectProps & { readonly apiVersion: 'v1'; readonly kind: 'Service' }
+    >().toExtend<KubernetesManifest>();
   });
 });
