@@ -25,6 +25,8 @@ export { loadCrd } from './author/load-crd.js';
 export { servedType, storedVersion } from './contract/crd.js';
 export type { CrdColumn, CrdVersion, CustomResourceDefinition, StructuralSchema } from './contract/crd.js';
 export { defineKind } from './author/define-kind.js';
+export { defineController } from './author/define-controller.js';
+export type { ControllerProps, PlannedResource } from './author/define-controller.js';
 export { podsOf } from './author/pods.js';
 export type { ChildTypeProps, KindProps } from './author/define-kind.js';
 export type {

@@ -58,8 +58,9 @@ test('the README is short, and quotes figures as bench/RESULTS.md has them', () 
 test.each([
   ['README.md', 'examples/composition/app.ts'],
   ['docs/adding-a-step.md', 'test/engine/adding-a-step.test.ts'],
+  ['docs/core-contract.md', 'examples/pod-history/kind.mjs'],
 ])('%s shows code of %s as it is', (page, file) => {
-  const [, code] = /^```ts\n([^]*?)^```$/m.exec(textOf(page))!;
+  const [, code] = /^```[tj]s\n([^]*?)^```$/m.exec(textOf(page))!;
 
   expect(textOf(file)).toContain(code);
 });

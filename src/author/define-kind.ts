@@ -188,16 +188,12 @@ export function defineKind<
   const Finalizes extends boolean = false,
 >(props: KindProps<Spec, Status, Children, References, Values, Observes, Remembers, Finalizes>): OwnedKind {
   checkOptions(props);
-  const crd = loadCrd(props.crd);
-  const version = storedVersion(crd);
-  checkStatusSchema(crd, version);
-  const type = servedType(crd, version);
+  const defined = kindOf(props.crd);
+  const { type } = defined;
   const references = props.references && referencesOf(type, props.references);
   const generated = props.generated && generatedOf(type, props.generated);
   const kind = {
-    name: crd.spec.names.kind.toLowerCase(),
-    crd,
-    type,
+    ...defined,
     ...{ ...(references && { references }), ...(generated && { generated }) },
     ...(props.observes && { observes: true }),
     ...(props.readsMetadata && { readsMetadata: true }),
@@ -207,7 +203,6 @@ export function defineKind<
     children: props.children.map((type) => ({ ...type, ...resourceType(type) })),
     formerChildren: (props.formerChildren ?? []).map((type) => ({ ...type, ...resourceType(type) })),
     related: (props.related ?? []).map((type) => ({ ...type, ...resourceType(type) })),
-    ...statusFieldsOf(version),
     ...(props.policySchema && { policySchema: props.policySchema }),
   };
   if (props.remembers && !props.status)
@@ -237,6 +232,15 @@ export function defineKind<
       return [namespaceSelector === undefined ? all : inNamespaces(all, namespaceSelector)];
     },
   };
+}
+
+/** Reads what every kind has from its CRD. @throws OperatorError `InvalidDefinition` */
+export function kindOf(given: string | URL | CustomResourceDefinition) {
+  const crd = loadCrd(given);
+  const version = storedVersion(crd);
+  checkStatusSchema(crd, version);
+  const name = crd.spec.names.kind.toLowerCase();
+  return { name, crd, type: servedType(crd, version), ...statusFieldsOf(version) };
 }
 
 const WAYS = ['name', 'names', 'labels', 'selector', 'all'] as const;

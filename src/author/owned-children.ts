@@ -6,7 +6,7 @@ import type { Controller, Lookup, Reader, Watch } from '../contract/controller.j
 import { NOTHING } from '../contract/plan.js';
 import type { Conclusion, FinalizerStep, GenerateStep, OwnStep, Plan, Step } from '../contract/plan.js';
 import { Renderer } from '../render/renderer.js';
-import { OperatorError } from '../contract/error.js';
+import type { OperatorError } from '../contract/error.js';
 import { secretType } from '../values/generated.js';
 import type { GeneratedSecrets } from './generated.js';
 import type { HandOver, HandOverFunction } from './hand-over.js';
@@ -24,18 +24,10 @@ import {
   statusFieldManager,
 } from '../contract/names.js';
 import { canonicalJson, contentHash } from '../values/json.js';
-import {
-  controllerOf,
-  describeRef,
-  keyOf,
-  objectId,
-  objectKey,
-  refOf,
-  splitKey,
-} from '../contract/object.js';
+import { controllerOf, keyOf, objectId, objectKey, ownerOf, refOf, splitKey } from '../contract/object.js';
 import type { AnyObject, OwnerReference } from '../contract/object.js';
 import { waitingOf } from './order.js';
-import { describeThrown, reading } from '../values/origin.js';
+import { operatorErrorOf, reading } from '../values/origin.js';
 import {
   keepIdentity,
   keepObserved,
@@ -62,6 +54,7 @@ import {
   observedGenerationOf,
   pausedCondition,
   pausedReadiness,
+  reportOf,
   SETTLING,
   stalledEvent,
   standardConditions,
@@ -182,9 +175,7 @@ export class OwnedChildren implements Controller {
       return { ...NOTHING, steps: [...release, ...collected] };
     }
     if (!isSelected) return NOTHING;
-    const { apiVersion, kind } = cr;
-    const { name, uid = '' } = cr.metadata;
-    const owner = { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
+    const owner = ownerOf(cr);
     const controlled = this.controlled(cr, reader);
     const own = this.own(cr, reader);
     const pass = this.recalled({ cr, owner, reader, now, controlled, own, ...(isDeleted && { isDeleted }) });
@@ -341,9 +332,7 @@ export class OwnedChildren implements Controller {
         ...(held && { ...(held.error ? { error: held.error } : { isHeld: true }), requeueAt: held.until }),
       };
     } catch (thrown) {
-      const bug = { reason: 'RenderFailed', message: describeThrown(thrown), isBug: true, cause: thrown };
-      const error = thrown instanceof OperatorError ? thrown : new OperatorError(bug);
-      return { control, rendered: [], handedOver: [], error };
+      return { control, rendered: [], handedOver: [], error: operatorErrorOf(thrown, 'RenderFailed') };
     }
   }
 
@@ -574,24 +563,10 @@ export class OwnedChildren implements Controller {
     const { status } = this.functions;
     if (!status || unreadableFor(cr)) return { report: {} };
     const related = this.related(pass);
-    try {
-      const input = { cr: cr as never, children, related, failures, now, ...(last && { last }) };
-      const report = reading([...children, ...related], () => status(input));
-      requireKnownFields(report.fields ?? {}, this.owning.statusFields);
-      // Throws for what can't be sent.
-      canonicalJson([report.fields, report.conditions]);
-      return { report };
-    } catch (thrown) {
-      const error = new OperatorError({
-        reason: 'StatusFailed',
-        message: `The status of ${describeRef(cr)} can't be computed: ${describeThrown(thrown)}`,
-        // What is missing now, as the status of a child that was created a moment ago, may be there at the next try; beside
-        // another failure, that one says when to try again.
-        retry: worstOf(failures) ? 'onChange' : 'backoff',
-        ...{ isBug: true, cause: thrown },
-      });
-      return { report: {}, error };
-    }
+    const input = { cr: cr as never, children, related, failures, now, ...(last && { last }) };
+    return reportOf(cr, this.owning.statusFields, failures, () =>
+      reading([...children, ...related], () => status(input)),
+    );
   }
 }
 
@@ -604,15 +579,6 @@ function renderedIn(controlled: readonly AnyObject[], rendered: Rendered): reado
 /** Reports whether a live object is one that is rendered, and names its owner. */
 function isControlled(live: AnyObject, object: AnyObject, owner: OwnerReference): boolean {
   return objectId(live) === objectId(object) && controllerOf(live)?.uid === owner.uid;
-}
-
-/** The API server drops what the schema doesn't list, without a word. @param known undefined where any field may be there */
-function requireKnownFields(fields: object, known: readonly string[] | undefined): void {
-  for (const field of Object.keys(fields))
-    if (known && !known.includes(field))
-      throw new Error(
-        `it has a field ${field}, of which the schema knows nothing; add ${field}: { type: 'string' }, or whatever it is, to "status" of defineCrd, or to the properties of the status in the CRD`,
-      );
 }
 
 type Keep = RelatedTypeProps['keep'];
@@ -686,7 +652,7 @@ export function watchesFor(kind: OwningKind): Watch[] {
 }
 
 /** Returns the key of the custom resource that controls the object, whatever version its owner reference was written in. */
-function ownersKeys(type: ResourceType, object: AnyObject): string[] {
+export function ownersKeys(type: ResourceType, object: AnyObject): string[] {
   const owner = controllerOf(object);
   if (owner) return groupKind(owner) === groupKind(type) ? keysIn(type, object, owner.name) : [];
   const of = recordOf(object)?.of;

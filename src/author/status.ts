@@ -1,11 +1,13 @@
 import type { Action, ChangeSet } from '../contract/change.js';
 import type { Condition, ConditionProps, ConditionStatus, Phase, Readiness } from '../contract/conditions.js';
-import type { OperatorError } from '../contract/error.js';
-import { PAUSED_ANNOTATION } from '../contract/names.js';
+import { OperatorError } from '../contract/error.js';
+import { PAUSED_ANNOTATION, statusFieldManager } from '../contract/names.js';
 import { describeRef, objectId, refOf } from '../contract/object.js';
 import type { AnyObject, CustomResource, KubernetesObject, ObjectRef } from '../contract/object.js';
-import type { EventProps, Explanation } from '../contract/plan.js';
+import type { EventProps, EventStep, Explanation, StatusWrite } from '../contract/plan.js';
 import type { ResourceTypeProps } from '../contract/resource.js';
+import { canonicalJson } from '../values/json.js';
+import { describeThrown, statusOrError } from '../values/origin.js';
 import type { KeepFunction } from './kubernetes-types.js';
 
 /** Input of a kind's own status function. */
@@ -182,6 +184,77 @@ export function dateConditions(
       ...(observedGeneration !== undefined && { observedGeneration }),
     };
   });
+}
+
+/**
+ * Returns what a kind's own function says of the status, or why it can't.
+ * @param known the fields that the schema of the status has; any where it is undefined
+ */
+export function reportOf(
+  cr: LiveResource,
+  known: readonly string[] | undefined,
+  failures: readonly Failure[],
+  compute: () => StatusReport<object>,
+): { readonly report: StatusReport<object>; readonly error?: OperatorError } {
+  try {
+    const report = compute();
+    requireKnownFields(report.fields ?? {}, known);
+    // Throws for what can't be sent.
+    canonicalJson([report.fields, report.conditions]);
+    return { report };
+  } catch (thrown) {
+    const error = new OperatorError({
+      reason: 'StatusFailed',
+      message: `The status of ${describeRef(cr)} can't be computed: ${describeThrown(thrown)}`,
+      // What is missing now, as the status of a child that was created a moment ago, may be there at the next try; beside
+      // another failure, that one says when to try again.
+      retry: worstOf(failures) ? 'onChange' : 'backoff',
+      ...{ isBug: true, cause: thrown },
+    });
+    return { report: {}, error };
+  }
+}
+
+/** The API server drops what the schema doesn't list, without a word. @param known undefined where any field may be there */
+function requireKnownFields(fields: object, known: readonly string[] | undefined): void {
+  for (const field of Object.keys(fields))
+    if (known && !known.includes(field))
+      throw new Error(
+        `it has a field ${field}, of which the schema knows nothing; add ${field}: { type: 'string' }, or whatever it is, to "status" of defineCrd, or to the properties of the status in the CRD`,
+      );
+}
+
+/** Status of one of several custom resources, and what else was found out with it. */
+interface Told {
+  readonly status: object;
+  readonly events: readonly (EventProps | undefined)[];
+}
+
+/**
+ * Concludes a plan with the statuses and events of several custom resources, those for which something is told. What is thrown for
+ * one is the error of that one alone.
+ */
+export function concludeEach<Item extends { readonly cr: CustomResource }, Found extends Told>(
+  kind: string,
+  items: readonly Item[],
+  tell: (item: Item) => Found | undefined,
+) {
+  const fieldManager = statusFieldManager(kind);
+  const status: StatusWrite[] = [];
+  const events: EventStep[] = [];
+  const told: Found[] = [];
+  for (const item of items) {
+    const { cr: target } = item;
+    const found = statusOrError(refOf(target), () => tell(item));
+    if (!found) continue;
+    const isError = found instanceof OperatorError;
+    status.push({ target, fieldManager, status: isError ? found : found.status });
+    if (isError) continue;
+    told.push(found);
+    const regarding = { ...refOf(target), uid: target.metadata.uid ?? '' };
+    events.push(...found.events.flatMap((event) => (event ? { regarding, event } : [])));
+  }
+  return { status, events, told };
 }
 
 /** `metav1.Time` on the wire: RFC 3339 in UTC, whole seconds. */

@@ -76,6 +76,15 @@ export function refOf(object: KubernetesObject): ObjectRef {
   return { apiVersion: object.apiVersion, kind: object.kind, ...(namespace && { namespace }), name };
 }
 
+/** Returns the reference by which an object controls others. */
+export function ownerOf({
+  apiVersion,
+  kind,
+  metadata: { name, uid = '' },
+}: KubernetesObject): OwnerReference {
+  return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
+}
+
 /** Names one object whatever version it is served in: `Deployment.apps shop/web`. */
 export function objectId(object: KubernetesObject | ObjectRef): string {
   const { namespace, name } = 'metadata' in object ? object.metadata : object;

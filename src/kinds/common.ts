@@ -1,11 +1,6 @@
 import type { ConditionProps, ConditionStatus } from '../contract/conditions.js';
 import type { StructuralSchema } from '../contract/crd.js';
-import { OperatorError } from '../contract/error.js';
 import type { KindFlag } from '../contract/kind.js';
-import { statusFieldManager } from '../contract/names.js';
-import { refOf, type CustomResource } from '../contract/object.js';
-import type { EventProps, EventStep, StatusWrite } from '../contract/plan.js';
-import { statusOrError } from '../values/origin.js';
 
 /**
  * Returns an object that stands for what `make` returns, and calls it when a member is first read: to parse the CRD of a kind
@@ -43,39 +38,6 @@ export function condition(
   { reason, message }: Pick<ConditionProps, 'reason' | 'message'>,
 ): ConditionProps {
   return { type, status, reason, message };
-}
-
-/** Status of one of several custom resources, and what else was found out with it. */
-interface Told {
-  readonly status: object;
-  readonly events: readonly (EventProps | undefined)[];
-}
-
-/**
- * Concludes a plan with the statuses and events of several custom resources, those for which something is told. What is thrown for
- * one is the error of that one alone.
- */
-export function concludeEach<Item extends { readonly cr: CustomResource }, Found extends Told>(
-  kind: string,
-  items: readonly Item[],
-  tell: (item: Item) => Found | undefined,
-) {
-  const fieldManager = statusFieldManager(kind);
-  const status: StatusWrite[] = [];
-  const events: EventStep[] = [];
-  const told: Found[] = [];
-  for (const item of items) {
-    const { cr: target } = item;
-    const found = statusOrError(refOf(target), () => tell(item));
-    if (!found) continue;
-    const isError = found instanceof OperatorError;
-    status.push({ target, fieldManager, status: isError ? found : found.status });
-    if (isError) continue;
-    told.push(found);
-    const regarding = { ...refOf(target), uid: target.metadata.uid ?? '' };
-    events.push(...found.events.flatMap((event) => (event ? { regarding, event } : [])));
-  }
-  return { status, events, told };
 }
 
 /** Form of a flag's value that is checked alike by the command line and by a schema. */

@@ -142,6 +142,12 @@ function placeText({ file, lineAndColumn }: Place): string {
   return `${below.startsWith('..') ? file : below}:${lineAndColumn}`;
 }
 
+/** Returns the error that a kind has thrown on purpose, or a bug of it. @param reason of the bug */
+export function operatorErrorOf(thrown: unknown, reason: string): OperatorError {
+  if (thrown instanceof OperatorError) return thrown;
+  return new OperatorError({ reason, message: describeThrown(thrown), isBug: true, cause: thrown });
+}
+
 /**
  * Calls a function that works out the status of one target of several. What it throws is a bug of the kind, and the error of that
  * target alone.

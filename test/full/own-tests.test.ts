@@ -14,6 +14,7 @@ const examples = await Promise.all(
     'indexed-job',
     'journal',
     'listing',
+    'pod-history',
     'public-address',
     'ring',
     'scheduled-task',
@@ -65,8 +66,13 @@ describe.each(examples.map((example) => [example.kind.name, example] as const))(
           ]
         : []),
     ];
+    const isSilent = !('each' in example.kind.rendering);
+    if (isSilent)
+      notes.push(
+        'sample.yaml: document 1, line 1: PodHistory renders nothing without a cluster, where its operator deletes finished Pods',
+      );
     const note = notes.map((line) => `${line}\n`).join('');
     expect({ status, stderr }).toEqual({ status: 0, stderr: note });
-    expect(stdout).not.toBe('');
+    expect(stdout === '').toBe(isSilent);
   });
 });

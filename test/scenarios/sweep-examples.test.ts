@@ -14,6 +14,7 @@ test.each([
   ['journal', 'sweep.mjs'],
   ['listing', 'sweep.mjs'],
   ['ring', 'sweep.mjs'],
+  ['pod-history', 'sweep.mjs'],
 ])(
   'examples/%s passes its sweep, with a sandbox of its own',
   { timeout: 580_000 },

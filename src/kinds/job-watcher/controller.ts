@@ -4,7 +4,7 @@ import { keepWithoutManagedFields } from '../../author/owned-children.js';
 import { keyOf } from '../../contract/object.js';
 import type { Conclusion, ForeignHandler, Plan, Sample } from '../../contract/plan.js';
 import { resourceType, type ResourceType } from '../../contract/resource.js';
-import { concludeEach } from '../common.js';
+import { concludeEach } from '../../author/status.js';
 import { keepJob, type KeptJob } from './job.js';
 import { Matching, WHY, type Judged } from './matching.js';
 import { explanationOf, newsOf } from './messages.js';

@@ -3,7 +3,7 @@ import type { ConditionProps } from '../../contract/conditions.js';
 import type { Reader } from '../../contract/controller.js';
 import { OperatorError } from '../../contract/error.js';
 import { childLabels } from '../../contract/names.js';
-import { splitKey, type AnyObject } from '../../contract/object.js';
+import { ownerOf, splitKey, type AnyObject } from '../../contract/object.js';
 import type { OwnStep, Plan, PruneStep } from '../../contract/plan.js';
 import type { ResourceType } from '../../contract/resource.js';
 import type { Resolution, View } from './claims.js';
@@ -122,7 +122,7 @@ function planChildren(
   present: readonly AnyObject[],
 ): ChildPlan {
   if (gate === 'shut') return dropChildren(present);
-  const { apiVersion, kind, metadata, spec } = cr;
+  const { spec } = cr;
   const routes = present.filter((child) => child.kind !== LISTENER_SET) as KeptRoute[];
   const leadTo = routes.flatMap(({ backends }) => backends);
   const leads = leadTo.length > 0 && leadTo.every((key) => key === upstreamKey(cr));
@@ -132,8 +132,7 @@ function planChildren(
   if (gate === 'keep' && (leads || !open || typeof spec.upstream.port === 'string')) return left;
   const objects = gatewayObjects(context, cr, port);
   if (objects instanceof OperatorError) return { ...left, error: objects };
-  const controller = { controller: true, blockOwnerDeletion: true };
-  const owner = { apiVersion, kind, name: metadata.name, uid: metadata.uid ?? '', ...controller };
+  const owner = ownerOf(cr);
   const applied = objects.map(
     (object) => ({ do: 'own', object, fieldManager: FIELD_MANAGER, owner }) as const,
   );

@@ -1,0 +1,4 @@
+// @ts-check
+import { podHistory } from './kind.mjs';
+
+export default { kinds: [podHistory] };
