@@ -1,6 +1,6 @@
 import { servedType, storedVersion } from '../contract/crd.js';
 import type { CrdVersion, CustomResourceDefinition, StructuralSchema } from '../contract/crd.js';
-import type { Generated, KindConstruct, OwnedKind, RenderedType } from '../contract/kind.js';
+import type { ContributedType, Generated, KindConstruct, OwnedKind } from '../contract/kind.js';
 import { NAMESPACE } from '../contract/names.js';
 import { groupOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
@@ -68,6 +68,18 @@ export interface ChildTypeProps extends ResourceTypeProps {
   readonly claims?: (object: AnyObject) => readonly string[];
 }
 
+/** A type of objects of others, of which a construct may set fields. */
+export interface ContributedTypeProps extends ResourceTypeProps {
+  /** Namespaces beside that of the custom resource in which its objects may be; `*` for all. @default - none */
+  readonly namespaces?: readonly string[] | '*';
+  /**
+   * Paths of fields that are taken from other writers, such as `.spec.replicas`, and given back with the value from before. Autoscalers
+   * and other custom resources keep theirs. Not for Secrets.
+   * @default - none: a field that others set to another value is refused with the reason `FieldConflict`
+   */
+  readonly takes?: readonly string[];
+}
+
 /** Parts of a kind. */
 export interface KindProps<
   Spec,
@@ -100,6 +112,12 @@ export interface KindProps<
    * @default - none
    */
   readonly references?: References & Readonly<Record<string, ReferenceProps<Spec>>>;
+  /**
+   * Types of objects of others, of which the construct renders single fields: nothing of these types is created, deleted or owned. What is
+   * no longer rendered is given up, also on deletion: the custom resources have a finalizer.
+   * @default - none
+   */
+  readonly contributes?: readonly ContributedTypeProps[];
   /**
    * Passwords, keys and tokens that the operator makes for each custom resource, by their keys in a Secret of its own,
    * `<name>-<kind in lower case>-generated`; the construct gets its name as `generated`. A value is made once and stays: the annotation
@@ -202,6 +220,9 @@ export function defineKind<
     construct: props.construct as KindConstruct<never>,
     children: props.children.map((type) => ({ ...type, ...resourceType(type) })),
     formerChildren: (props.formerChildren ?? []).map((type) => ({ ...type, ...resourceType(type) })),
+    ...(props.contributes && {
+      contributes: props.contributes.map((type) => ({ ...type, ...resourceType(type) })),
+    }),
     related: (props.related ?? []).map((type) => ({ ...type, ...resourceType(type) })),
     ...(props.policySchema && { policySchema: props.policySchema }),
   };
@@ -212,14 +233,23 @@ export function defineKind<
     );
   checkScopes(kind.type, 'children', kind.children);
   checkScopes(kind.type, 'formerChildren', kind.formerChildren);
+  checkScopes(kind.type, 'contributes', kind.contributes ?? []);
+  if (kind.contributes && kind.finalizes === false)
+    throw misdefined(
+      'defineKind: finalizes',
+      'fields of others are given back on deletion, by the finalizer; leave finalizes: false out',
+    );
   const secrets =
     generated && kind.related.some((related) => groupKind(related) === 'Secret') ? [secretType] : [];
-  const types = [...kind.children, ...kind.formerChildren, ...kind.related, ...secrets].map(groupKind);
+  const { contributes = [] } = kind;
+  const types = [...kind.children, ...kind.formerChildren, ...contributes, ...kind.related, ...secrets].map(
+    groupKind,
+  );
   const twice = types.find((type, index) => types.indexOf(type) !== index);
   if (twice)
     throw misdefined(
       `Kind ${kind.type.kind}`,
-      `type ${twice} is listed twice; list it once, in children, in formerChildren or in related`,
+      `type ${twice} is listed twice; list it once, in children, formerChildren, contributes or related`,
     );
   // The adapter reads `status` and `handOver` alone, and knows no kind's types.
   const own = props as unknown as OwnFunctions;
@@ -324,7 +354,7 @@ const CLUSTER_SCOPED: ReadonlySet<string> = new Set([
 ]);
 
 /** @throws OperatorError `InvalidDefinition` where a type says wrongly where its objects live */
-function checkScopes(owner: ResourceType, list: string, types: readonly RenderedType[]): void {
+function checkScopes(owner: ResourceType, list: string, types: readonly ContributedType[]): void {
   types.forEach((child, index) => {
     const name = groupKind(child);
     const where = `defineKind: ${list}[${index}]`;
@@ -361,6 +391,7 @@ const NAMES = [
     'readsMetadata',
     'finalizes',
     'formerChildren',
+    'contributes',
     'related',
   ],
   ...['handOver', 'policySchema', 'status'],
@@ -376,6 +407,7 @@ const TYPE_LISTS = [
     [...OF_A_TYPE, 'namespaces', 'onDelete', 'recreate', 'createOnly', 'optional', 'keep', 'claims'],
   ],
   ['formerChildren', [...OF_A_TYPE, 'namespaces']],
+  ['contributes', [...OF_A_TYPE, 'namespaces', 'takes']],
   ['related', [...OF_A_TYPE, 'selector', 'keep', 'nameOf']],
 ] as const;
 
@@ -388,6 +420,7 @@ function checkOptions(props: object): void {
       checkNames(where, type, names, `write ${EXAMPLE}`);
       checkGroup(where, type);
       if (list === 'children') checkReplacement(where, type);
+      if (list === 'contributes') checkTaken(where, type);
       if (list === 'related' && !isSelector((type as RelatedTypeProps).selector))
         throw misdefined(
           where,
@@ -407,7 +440,19 @@ function checkReplacement(where: string, { kind, apiVersion, recreate, createOnl
       where,
       'createOnly would record values of a Secret in an annotation; leave it out, and see generated for values that are made once',
     );
-  const paths: readonly unknown[] = Array.isArray(createOnly) ? createOnly : [];
+  checkPaths(where, createOnly, 'createOnly', '.spec.volumeClaimTemplates');
+}
+
+/** Refuses what can't be taken from other writers. @throws OperatorError `InvalidDefinition` */
+function checkTaken(where: string, { kind, apiVersion, takes }: ContributedTypeProps): void {
+  if (takes === undefined) return;
+  if (kind === 'Secret' && apiVersion === 'v1')
+    throw misdefined(where, 'takes would record values of a Secret in an annotation; leave it out');
+  checkPaths(where, takes, 'takes', '.spec.replicas');
+}
+
+function checkPaths(where: string, given: readonly string[], option: string, example: string): void {
+  const paths: readonly unknown[] = Array.isArray(given) ? given : [];
   const isIn = (path: string, other: unknown): boolean =>
     path === other || path.startsWith(`${String(other)}.`) || path.startsWith(`${String(other)}[`);
   const wrong = paths.find((path, index) => {
@@ -418,7 +463,7 @@ function checkReplacement(where: string, { kind, apiVersion, recreate, createOnl
   if (paths.length === 0 || wrong !== undefined)
     throw misdefined(
       where,
-      `createOnly: give paths of fields through maps, none within another and not of metadata or status, as in ['.spec.volumeClaimTemplates']${wrong === undefined ? '' : `; ${showValue(wrong)} is none`}`,
+      `${option}: give paths of fields through maps, none within another and not of metadata or status, as in ['${example}']${wrong === undefined ? '' : `; ${showValue(wrong)} is none`}`,
     );
 }
 

@@ -4,22 +4,25 @@ import { controlOf } from '../values/control.js';
 import type { Control } from '../values/control.js';
 import type { Controller, Lookup, Reader, Watch } from '../contract/controller.js';
 import { NOTHING } from '../contract/plan.js';
-import type { Conclusion, FinalizerStep, GenerateStep, OwnStep, Plan, Step } from '../contract/plan.js';
+import type { Conclusion, ContributeStep, FinalizerStep, GenerateStep, OwnStep, Plan, Step } from '../contract/plan.js';
 import { Renderer } from '../render/renderer.js';
 import type { OperatorError } from '../contract/error.js';
 import { secretType } from '../values/generated.js';
 import type { GeneratedSecrets } from './generated.js';
 import type { HandOver, HandOverFunction } from './hand-over.js';
-import { isElsewhere } from '../contract/kind.js';
-import type { KindContext, Rendered, RenderedKind, RenderedType } from '../contract/kind.js';
+import { contributedType, hasFinalizers, isElsewhere } from '../contract/kind.js';
+import type { ContributedType, KindContext, Rendered, RenderedKind, RenderedType } from '../contract/kind.js';
 import { parseLabelSelector, selects } from '../values/label-selector.js';
 import type { LabelSelector } from '../values/label-selector.js';
 import { deletingReadiness, leftToDelete, NOTHING_LEFT, undoneEvent } from './deletion.js';
 import {
+  APPLIED_HASH_ANNOTATION,
   childrenFieldManager,
+  contributionAnnotation,
   CREATED_ANNOTATION,
   finalizerOf,
   GIVE_UP_ANNOTATION,
+  isHashAnnotation,
   recordedFieldManager,
   statusFieldManager,
 } from '../contract/names.js';
@@ -136,6 +139,8 @@ export class OwnedChildren implements Controller {
   /** Types of which objects may have their owner recorded alone. */
   private readonly recorded: readonly RenderedType[];
   private readonly kept: ReadonlySet<string>;
+  /** Whether its custom resources are to have the finalizer. @default - never, nor had they */
+  private readonly finalizing?: boolean;
 
   constructor(
     private readonly owning: OwningKind,
@@ -156,6 +161,7 @@ export class OwnedChildren implements Controller {
       (type) => isElsewhere(owning.type, type) || type.onDelete === 'keep' || owning.finalizes !== undefined,
     );
     this.kept = new Set(this.recorded.filter(({ onDelete }) => onDelete === 'keep').map(groupKind));
+    if (hasFinalizers(owning)) this.finalizing = owning.finalizes ?? true;
     this.renderer = new Renderer(owning, context);
   }
 
@@ -167,7 +173,7 @@ export class OwnedChildren implements Controller {
     // The answer to a write may come after the watch has reported that it isn't selected any more.
     const isSelected = !cr || !this.selected || selects(this.selected, cr.metadata.labels ?? {});
     const isGivenUp = cr?.metadata.annotations?.[GIVE_UP_ANNOTATION] === 'true';
-    const isDeleted = isGoing && hasFinalizer && !isGivenUp && this.owning.finalizes === true;
+    const isDeleted = isGoing && hasFinalizer && !isGivenUp && this.finalizing === true;
     // What is gone or going is cleaned up by the garbage collector, through the owner references.
     if (!cr || (isGoing && !isDeleted)) {
       this.renderer.forget(key);
@@ -236,7 +242,7 @@ export class OwnedChildren implements Controller {
   /** Reports whether a custom resource has the finalizer of its kind, or of an earlier release of it. */
   private hasFinalizer({ metadata }: LiveResource): boolean {
     const { finalizers = [] } = metadata;
-    return this.owning.finalizes !== undefined && finalizers.includes(finalizerOf(this.kind));
+    return this.finalizing !== undefined && finalizers.includes(finalizerOf(this.kind));
   }
 
   private finalizer(cr: LiveResource, isPresent: boolean, left?: FinalizerStep['left']): FinalizerStep {
@@ -251,9 +257,9 @@ export class OwnedChildren implements Controller {
 
   /** Returns the steps that come before all others: no child is made without the finalizer. */
   private secured({ cr, isDeleted }: Pass, { rendered, generate }: Desired): Step[] {
-    const { finalizes } = this.owning;
-    if (isDeleted || this.hasFinalizer(cr) === finalizes) return [];
-    if (!finalizes) return [this.finalizer(cr, false)];
+    const { finalizing } = this;
+    if (isDeleted || this.hasFinalizer(cr) === finalizing) return [];
+    if (!finalizing) return [this.finalizer(cr, false)];
     return rendered.length > 0 || generate ? [this.finalizer(cr, true), { do: 'barrier' }] : [];
   }
 
@@ -265,9 +271,37 @@ export class OwnedChildren implements Controller {
   }
 
   private leftToDelete({ cr, reader }: Pass, rendered: Rendered): Readiness | undefined {
-    const { children, formerChildren } = this.owning;
+    const { children, formerChildren, finalizes } = this.owning;
+    // What it owns is collected with it, by its owner references.
+    if (!finalizes) return undefined;
     const own = this.own(cr, reader, [...children, ...formerChildren]);
-    return leftToDelete(rendered, own, (object) => this.kept.has(groupKind(object)));
+    return leftToDelete(this.ownedAmong(rendered), own, (object) => this.kept.has(groupKind(object)));
+  }
+
+  /** Returns the objects of a rendering that are to belong to the custom resource. */
+  private ownedAmong(rendered: Rendered): readonly AnyObject[] {
+    return this.owning.contributes
+      ? rendered.filter((object) => !contributedType(this.owning, object))
+      : rendered;
+  }
+
+  /** Returns the steps of fields of others' objects: those that are rendered, and what is to be given up. */
+  private contributions({ cr, reader, owner }: Pass, { control, rendered }: Desired): ContributeStep[] {
+    const { contributes = [] } = this.owning;
+    const step = (object: AnyObject): ContributeStep => ({
+      ...{ do: 'contribute', object, owner: { ...owner, recordedKey: keyOf(cr) } },
+      fieldManager: recordedFieldManager(this.kind, owner.uid),
+      takes: contributedType(this.owning, object)?.takes ?? [],
+      ...(control.drift && { drift: control.drift }),
+    });
+    const wanted = rendered.filter((object) => contributedType(this.owning, object));
+    const ids = new Set(wanted.map(objectId));
+    const left = contributes.flatMap((type) => reader.mappedTo(type, keyOf(cr))).filter(
+      (object) =>
+        !ids.has(objectId(object)) && recordOf(object, contributionAnnotation(owner.uid)) !== undefined,
+    );
+    return [...left.map(({ apiVersion, kind, metadata: { namespace, name } }) =>
+      step({ apiVersion, kind, metadata: { name, ...(namespace && { namespace }) } })), ...wanted.map(step)];
   }
 
   /** Returns the steps that delete what was made elsewhere for an earlier custom resource of this key. */
@@ -304,6 +338,7 @@ export class OwnedChildren implements Controller {
     try {
       const generate = pass.isDeleted ? undefined : generated?.missing(cr, secret);
       if (cr.metadata.annotations) control = controlOf(cr.metadata.annotations);
+      if (pass.isDeleted && !this.owning.finalizes) return { control, rendered: [], handedOver: [] };
       const found = references?.resolve(cr, (...query) => reader.find(...query));
       if (references && !found) return undefined;
       requireReadable([cr]);
@@ -357,7 +392,7 @@ export class OwnedChildren implements Controller {
     };
     const { generated } = this.owning;
     if (control.isPaused) return [];
-    const secured = this.owning.finalizes === undefined ? [] : this.secured(pass, desired);
+    const secured = this.finalizing === undefined ? [] : this.secured(pass, desired);
     const remembered: Step[] = pass.news
       ? [this.remembering(pass, pass.news, desired), { do: 'barrier' }]
       : [];
@@ -371,7 +406,7 @@ export class OwnedChildren implements Controller {
       ...remembered,
       ...secured,
       ...handedOver.map((step) => ({ do: 'handOver', ...step }) as const),
-      ...rendered.map((object) => {
+      ...this.ownedAmong(rendered).map((object) => {
         const { recreate, createOnly } = this.childTypes.get(groupKind(object)) ?? {};
         return {
           ...({ do: 'own', object, ...boundTo(object) } as const),
@@ -383,6 +418,7 @@ export class OwnedChildren implements Controller {
           ...(control.drift && { drift: control.drift }),
         };
       }),
+      ...(error || !this.owning.contributes ? [] : this.contributions(pass, desired)),
       ...(pass.isDeleted ? this.released(pass, desired) : []),
       { do: 'barrier' },
       ...(error ? [] : this.pruned(pass, desired)),
@@ -405,6 +441,8 @@ export class OwnedChildren implements Controller {
     const wanted = new Set(rendered.map(objectId));
     const former = this.own(cr, reader, this.owning.formerChildren);
     const steps: Step[] = [];
+    // Without work on deletion, they go with it.
+    if (isDeleted && !this.owning.finalizes) return steps;
     for (const object of [...own, ...former])
       if (isDeleted && this.kept.has(groupKind(object))) continue;
       else if (!object.metadata.deletionTimestamp && !wanted.has(objectId(object)))
@@ -515,7 +553,7 @@ export class OwnedChildren implements Controller {
       ? failureReadiness(failure)
       : pass.isDeleted
         ? (this.leftToDelete(pass, rendered) ?? NOTHING_LEFT)
-        : ((isPaused ? pausedReadiness(rendered, children) : undefined) ??
+        : ((isPaused ? pausedReadiness(this.ownedAmong(rendered), children) : undefined) ??
           report.readiness ??
           this.childrenReadiness(pass, children));
     const more = [...(waiting ? [waiting.readiness] : []), ...(desired.isHeld ? [SETTLING] : [])];
@@ -607,7 +645,7 @@ export interface OwningKind extends RenderedKind {
 export function watchesFor(kind: OwningKind): Watch[] {
   const owned = (type: ResourceType): Watch => ({ type, mapsTo: (object) => ownersKeys(kind.type, object) });
   /** Returns the watch of a type, and the one of its objects elsewhere. */
-  const everywhere = (type: RenderedType, watch: Watch): Watch[] => {
+  const everywhere = (type: ContributedType, watch: Watch): Watch[] => {
     if (!isElsewhere(kind.type, type)) return [watch];
     const { namespaces = '*' } = type;
     return [...(namespaces === '*' ? [] : [watch]), { ...watch, namespaces }];
@@ -618,7 +656,7 @@ export function watchesFor(kind: OwningKind): Watch[] {
       keep: kind.remembers ? keepRemembering(statusFieldManager(kind.type.kind)) : keepWithoutManagedFields,
       // An owner reference that blocks the owner's deletion may only be set by who may finalize the owner.
       // https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#ownerreferencespermissionenforcement
-      writes: ['status', 'finalizers', ...(kind.finalizes === undefined ? [] : (['patch'] as const))],
+      writes: ['status', 'finalizers', ...(hasFinalizers(kind) ? (['patch'] as const) : [])],
       mapsTo: (cr) => [keyOf(cr)],
     },
     ...kind.children.flatMap((type) =>
@@ -635,6 +673,9 @@ export function watchesFor(kind: OwningKind): Watch[] {
     // Of what isn't installed any more, nothing is left to be pruned.
     ...kind.formerChildren.flatMap((type) =>
       everywhere(type, { ...owned(type), optional: true, writes: ['delete'] }),
+    ),
+    ...(kind.contributes ?? []).flatMap((type) =>
+      everywhere(type, { type, writes: ['patch'], mapsTo: (object) => contributorsKeys(kind.type, object) }),
     ),
     ...(kind.related ?? []).map((type) => ({
       type,
@@ -657,6 +698,13 @@ export function ownersKeys(type: ResourceType, object: AnyObject): string[] {
   if (owner) return groupKind(owner) === groupKind(type) ? keysIn(type, object, owner.name) : [];
   const of = recordOf(object)?.of;
   return of?.groupKind === groupKind(type) ? [of.key] : [];
+}
+
+/** Returns the keys of custom resources that have set fields of an object of others, as it says. */
+function contributorsKeys(type: ResourceType, object: AnyObject): string[] {
+  const names = Object.keys(object.metadata.annotations ?? {}).filter(isHashAnnotation);
+  const owners = names.flatMap((name) => (name === APPLIED_HASH_ANNOTATION ? [] : (recordOf(object, name)?.of ?? [])));
+  return owners.flatMap((of) => (of.groupKind === groupKind(type) ? [of.key] : []));
 }
 
 function keysIn({ namespaced }: ResourceType, { metadata }: AnyObject, name: string | undefined): string[] {

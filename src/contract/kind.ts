@@ -1,7 +1,8 @@
 import type { Construct } from 'constructs';
-import type { Controller, Found, Lookup, Query } from './controller.js';
+import type { Controller, Found, Lookup, Query, TypeRef } from './controller.js';
 import type { CustomResourceDefinition, StructuralSchema } from './crd.js';
 import type { AnyObject, CustomResource, ObjectMeta } from './object.js';
+import { groupKind } from './resource.js';
 import type { ResourceType } from './resource.js';
 
 /** Props of a construct: the custom resource, without what only a live object has. */
@@ -147,8 +148,32 @@ export interface RenderedType extends ResourceType {
 }
 
 /** Reports whether objects of a type may be where an owner reference to a custom resource would have them deleted. */
-export function isElsewhere(owner: ResourceType, { namespaced, namespaces }: RenderedType): boolean {
+export function isElsewhere(
+  owner: ResourceType,
+  { namespaced, namespaces }: Pick<RenderedType, 'namespaced' | 'namespaces'>,
+): boolean {
   return owner.namespaced && (!namespaced || namespaces !== undefined);
+}
+
+/** A type of objects of others, of which custom resources set some fields. */
+export interface ContributedType extends ResourceType {
+  /** Namespaces beside that of the custom resource that its objects may be in; `*` for all. @default - none */
+  readonly namespaces?: readonly string[] | '*';
+  /** Paths of fields that are taken from other writers, such as `.spec.replicas`. @default - none: a field that others set is refused */
+  readonly takes?: readonly string[];
+}
+
+/** Returns the type of an object of which a kind only sets fields; undefined where its custom resources own it. */
+export function contributedType(
+  { contributes = [] }: Pick<RenderedKind, 'contributes'>,
+  object: TypeRef,
+): ContributedType | undefined {
+  return contributes.find((type) => groupKind(type) === groupKind(object));
+}
+
+/** Reports whether custom resources of a kind have its finalizer, or had it in an earlier release. */
+export function hasFinalizers({ finalizes, contributes = [] }: RenderedKind): boolean {
+  return finalizes !== undefined || contributes.length > 0;
 }
 
 /** A kind as far as the renderer needs to know it. */
@@ -157,6 +182,8 @@ export interface RenderedKind {
   readonly construct: KindConstruct<never>;
   /** Anything else that the construct makes is refused. */
   readonly children: readonly RenderedType[];
+  /** Types of objects of others, of which it sets fields. @default - none */
+  readonly contributes?: readonly ContributedType[];
   /** Schema of the kind's section of a policy. @default - the kind knows no policy, and a section for it is refused */
   readonly policySchema?: StructuralSchema;
   /** References of its custom resources. @default - nothing */

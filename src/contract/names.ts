@@ -13,6 +13,11 @@ export function isOwnAnnotation(name: string): boolean {
 /** Before the field manager: the same on an object that others share, of which each manager applies a part. */
 export const SHARED_HASH_PREFIX = 'applied-hash.reconstruct.kosmos.io/';
 
+/** On an object of others: what one owner, by its UID, has set of it. */
+export function contributionAnnotation(uid: string): string {
+  return SHARED_HASH_PREFIX + uid;
+}
+
 /** Reports whether an annotation is ours, and says nothing but what was applied. */
 export function isHashAnnotation(name: string): boolean {
   return name === APPLIED_HASH_ANNOTATION || name.startsWith(SHARED_HASH_PREFIX);

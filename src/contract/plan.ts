@@ -54,6 +54,7 @@ export type Step =
   | GenerateStep
   | PruneStep
   | CollectStep
+  | ContributeStep
   | Barrier
   | ForeignStep;
 
@@ -177,6 +178,23 @@ export interface CollectStep {
   readonly do: 'collect';
   readonly object: AnyObject;
   readonly owner: ObjectRef & { readonly uid: string };
+}
+
+/**
+ * Fields of an object of others, for one owner: applied without force, but for those that are taken. With nothing but its identity, all
+ * are given up, and those that were taken have the value from before.
+ */
+export interface ContributeStep {
+  readonly do: 'contribute';
+  readonly object: AnyObject;
+  /** Has its `recordedKey`. */
+  readonly owner: Owner;
+  /** Manager that no other owner applies with. */
+  readonly fieldManager: string;
+  /** Paths of fields that are taken from other writers, unless an autoscaler or another owner holds them. */
+  readonly takes: readonly string[];
+  /** @default - the operator's, which corrects by default */
+  readonly drift?: DriftMode;
 }
 
 /** Holds back all steps behind it while one before it has failed or waits. */

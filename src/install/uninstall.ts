@@ -1,7 +1,7 @@
 import { servedType, storedVersion } from '../contract/crd.js';
 import type { CustomResourceDefinition } from '../contract/crd.js';
 import { OperatorError } from '../contract/error.js';
-import { isElsewhere } from '../contract/kind.js';
+import { hasFinalizers, isElsewhere } from '../contract/kind.js';
 import type { Kind, OwnedKind, RenderedKind } from '../contract/kind.js';
 import {
   childrenFieldManager,
@@ -285,7 +285,7 @@ async function releaseFinalizers(
   const others = (await otherInstallations(namespace, cluster)).map(operatorOf);
   for (const kind of kinds) {
     const { type, rendering } = kind;
-    if (!('each' in rendering) || rendering.each.finalizes === undefined) continue;
+    if (!('each' in rendering) || !hasFinalizers(rendering.each)) continue;
     const own = finalizerOf(type.kind);
     const serving = others.filter((other) => other.kinds.includes(kindName(kind)));
     for (const object of await cluster.list(type)) {

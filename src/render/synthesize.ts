@@ -2,7 +2,8 @@ import { ApiObject, App, Chart, DependencyGraph } from 'cdk8s';
 import type { IResolver, Lazy, ResolutionContext } from 'cdk8s';
 import type { IConstruct } from 'constructs';
 import { messageOf, OperatorError } from '../contract/error.js';
-import type { Render, RenderedKind, RenderedType, RenderInputs } from '../contract/kind.js';
+import { contributedType } from '../contract/kind.js';
+import type { ContributedType, Render, RenderedKind, RenderInputs } from '../contract/kind.js';
 import { childLabels, isOwnAnnotation, LAST_APPLIED_ANNOTATION, NAMESPACE } from '../contract/names.js';
 import { controllerOf, describeRef, objectId, refOf } from '../contract/object.js';
 import type { AnyObject, CustomResource, ObjectMeta } from '../contract/object.js';
@@ -28,6 +29,14 @@ export const synthesize: Render = (kind, cr, inputs) => {
   const { objects, before } = synthesized;
   const children = checkChildren(kind, cr, objects);
   if (before) {
+    const { contributes = [] } = kind;
+    const places = contributes.length === 0 ? [] : [...before].flatMap(([at, others]) => [at, ...others]);
+    const foreign = places.flatMap((at) => children[at] ?? []).find((one) => contributedType(kind, one));
+    if (foreign)
+      throw refusal(
+        'RenderFailed',
+        `${ownerOf(kind, cr)} has ${describeRef(foreign)} in an order, of which it only sets fields; leave addDependency out, or render it once what it waits for is ready, by observes`,
+      );
     const named = [...before].map(([at, others]) => [children[at], others.map((other) => children[other])]);
     const value = new Map(named as [AnyObject, AnyObject[]][]);
     Object.defineProperty(children, 'dependencies', { value });
@@ -271,11 +280,14 @@ export function ownerOf({ type: { kind } }: RenderedKind, cr: CustomResource): s
  */
 function checkChildren(kind: RenderedKind, cr: CustomResource, objects: readonly AnyObject[]): AnyObject[] {
   const owner = ownerOf(kind, cr);
+  const labels = childLabels(kind.type, cr.metadata.name);
   const ids = new Set(kind.generated && [objectId(kind.generated.secretOf(cr))]);
   return objects.map((object) => {
     const type = declaredType(kind, owner, object);
     const { namespace: _, ...metadata } = object.metadata;
-    const child: AnyObject = type.namespaced || !object.metadata.namespace ? object : { ...object, metadata };
+    const placed: AnyObject =
+      type.namespaced || !object.metadata.namespace ? object : { ...object, metadata };
+    const child = contributedType(kind, object) ? withoutLabels(placed, labels) : placed;
     const what = `${owner} renders ${describeRef(child)}`;
     const { name, namespace } = child.metadata;
     if (/^\.{1,2}$|[/%]/.test(name) || (namespace !== undefined && !NAMESPACE.test(namespace)))
@@ -311,21 +323,32 @@ function checkChildren(kind: RenderedKind, cr: CustomResource, objects: readonly
   });
 }
 
-function isIn({ namespaces = [] }: RenderedType, namespace = ''): boolean {
+/** Returns an object of others without the labels of children, which cdk8s gives to everything in a chart. */
+function withoutLabels(object: AnyObject, labels: Readonly<Record<string, string>>): AnyObject {
+  const { labels: all = {}, ...metadata } = object.metadata;
+  const own = Object.entries(all).filter(([name, text]) => labels[name] !== text);
+  return {
+    ...object,
+    metadata: { ...metadata, ...(own.length > 0 && { labels: Object.fromEntries(own) }) },
+  };
+}
+
+function isIn({ namespaces = [] }: ContributedType, namespace = ''): boolean {
   return namespaces === '*' ? namespace !== '' : namespaces.includes(namespace);
 }
 
-function declaredType(kind: RenderedKind, owner: string, object: AnyObject): RenderedType {
+function declaredType(kind: RenderedKind, owner: string, object: AnyObject): ContributedType {
   const { apiVersion, kind: childKind, metadata } = object as Partial<AnyObject>;
   if (![apiVersion, childKind, metadata?.name].every((text) => typeof text === 'string' && text !== ''))
     throw refusal(
       'RenderFailed',
       `${owner} renders an object without apiVersion, kind or metadata.name: ${JSON.stringify({ apiVersion, kind: childKind, metadata: { name: metadata?.name } })}`,
     );
-  const type = kind.children.find((child) => child.apiVersion === apiVersion && child.kind === childKind);
+  const types = [...kind.children, ...(kind.contributes ?? [])];
+  const type = types.find((child) => child.apiVersion === apiVersion && child.kind === childKind);
   if (type) return type;
   const what = `${owner} renders ${describeRef(object)}`;
-  const other = kind.children.find((child) => groupKind(child) === groupKind(object));
+  const other = types.find((child) => groupKind(child) === groupKind(object));
   throw refusal(
     'UndeclaredChild',
     other

@@ -2,9 +2,9 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { OperatorError } from '../contract/error.js';
 import { areSiblings, CREATED_ANNOTATION, MAX_CREATED } from '../contract/names.js';
 import { describeRef } from '../contract/object.js';
-import type { AnyObject, FieldsV1, KubernetesObject } from '../contract/object.js';
+import type { AnyObject, KubernetesObject } from '../contract/object.js';
 import { canonicalJson, isMap, isTooDeep } from './json.js';
-import { parseFieldPath } from './path.js';
+import { fieldsBelow, stepsOf, valuesAt, withValue } from './fields.js';
 import { isAppliedBy, managedFieldsOf, partOf } from './projections.js';
 
 /** Values that fields were created with, by path: each alone in a list, which is empty where there was none. */
@@ -91,7 +91,7 @@ export function presentValues(
       const present = valuesAt(live, path);
       for (const values of [recorded[path], valuesAt(rendered, path)])
         if (values && isWithin(values, present)) return [[path, values]];
-      const owned = fieldsAt(ours?.fieldsV1, stepsOf(path));
+      const owned = fieldsBelow(ours?.fieldsV1, stepsOf(path));
       return owned && present.length > 0 ? [[path, [partOf(present[0], owned)]]] : [];
     }),
   );
@@ -118,40 +118,6 @@ export function withoutCreated(object: AnyObject): AnyObject {
   }));
   const { metadata, ...content } = without(object) as AnyObject;
   return { ...content, metadata: { ...metadata, managedFields } as AnyObject['metadata'] };
-}
-
-function stepsOf(path: string): readonly string[] {
-  return parseFieldPath(path) ?? [];
-}
-
-function valuesAt(object: AnyObject, path: string): readonly unknown[] {
-  let value: unknown = object;
-  for (const step of stepsOf(path)) {
-    if (!isMap(value) || !Object.hasOwn(value, step)) return [];
-    value = value[step];
-  }
-  return value === undefined ? [] : [value];
-}
-
-/** Returns a copy with another value at a path, or none. */
-function withValue(
-  of: unknown,
-  [step = '', ...rest]: readonly string[],
-  values: readonly unknown[],
-): unknown {
-  const { [step]: inner, ...others } = isMap(of) ? of : {};
-  if (values.length === 0 && (inner === undefined || rest.length === 0)) return others;
-  return { ...others, [step]: rest.length === 0 ? values[0] : withValue(inner, rest, values) };
-}
-
-/** Returns what of a set lies below a path; what is owned as a whole includes all below it. */
-function fieldsAt(fields: FieldsV1 | undefined, steps: readonly string[]): FieldsV1 | undefined {
-  let node = fields;
-  for (const [depth, step] of steps.entries()) {
-    if (depth > 0 && node && Object.keys(node).length === 0) return node;
-    node = node?.[`f:${step}`];
-  }
-  return node;
 }
 
 /** Reports whether a live value has all of another: it may have more members in maps, such as defaults. */

@@ -15,6 +15,7 @@ import { ownerUidOf } from '../../values/projections.js';
 import { presentReadiness, waitOf } from '../../values/readiness.js';
 import { classify } from '../../client/api-error.js';
 import { collect } from '../steps/collect.js';
+import { contribute } from '../steps/contribute.js';
 import { finalizer } from '../steps/finalizer.js';
 import { generate } from '../steps/generate.js';
 import { handOver } from '../steps/hand-over.js';
@@ -35,6 +36,7 @@ const BUILT_IN: Readonly<Record<Exclude<HandledStep, ForeignStep>['do'], StepHan
   generate,
   prune,
   collect,
+  contribute,
   remember,
   finalizer,
 };

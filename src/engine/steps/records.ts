@@ -21,7 +21,7 @@ import { isAppliedBy, managedFieldsOf } from '../../values/projections.js';
  */
 
 /** Returns a set without the path and all below it. */
-function withoutSubtree(fields: FieldsV1, [segment = '', ...rest]: FieldPath): FieldsV1 {
+export function withoutSubtree(fields: FieldsV1, [segment = '', ...rest]: FieldPath): FieldsV1 {
   const { [segment]: child, ...others } = fields;
   if (!child) return fields;
   const left = rest.length === 0 ? undefined : withoutSubtree(child, rest);

@@ -148,7 +148,8 @@ async function takeOffHash({ object, hand, store, key, hashName }: Task): Promis
   await refresh(object, hand);
 }
 
-function targetMissing(ref: ObjectRef): OperatorError {
+/** Returns the error of an object that isn't there, and is not created. */
+export function targetMissing(ref: ObjectRef): OperatorError {
   const message = `${describeRef(ref)} isn't there, and others have to create it`;
   return new OperatorError({ reason: 'TargetMissing', message });
 }

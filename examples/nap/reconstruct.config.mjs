@@ -1,0 +1,3 @@
+import { nap } from './kind.mjs';
+
+export default { kinds: [nap] };

@@ -1,0 +1,248 @@
+import type { FieldConflict } from '../../contract/change.js';
+import { OperatorError } from '../../contract/error.js';
+import { areSiblings, contributionAnnotation } from '../../contract/names.js';
+import { describeRef, keyOf, refOf } from '../../contract/object.js';
+import type { AnyObject, KubernetesObject, ManagedFieldsEntry } from '../../contract/object.js';
+import type { ContributeStep } from '../../contract/plan.js';
+import { groupKind } from '../../contract/resource.js';
+import { canonicalJson, isMap } from '../../values/json.js';
+import { fieldsBelow, stepsOf, valuesAt, withValue } from '../../values/fields.js';
+import { appliedEntry, managedFieldsOf, recordText } from '../../values/projections.js';
+import { ApiError } from '../../client/api-error.js';
+import type { Applied } from '../../client/api.js';
+import type { Hand, StepHandler } from '../plan/hand.js';
+import type { Entry } from '../watch/cache.js';
+import {
+  checkNotTerminating,
+  checkPause,
+  checkRefusal,
+  classifyApply,
+  countApply,
+  isCurrent,
+  isDrift,
+  leaveAsIs,
+  outcomeOf,
+  remembered,
+  saysNothing,
+  sendApply,
+  taskOf,
+  withUid,
+} from './apply.js';
+import type { StepOutcome, Task } from './apply.js';
+import { refresh } from './delete.js';
+import { dropEmpty, ownerKey } from './managed-fields.js';
+import { withoutSubtree } from './records.js';
+import { targetMissing } from './share.js';
+
+/** Values that fields had before they were taken, by path: each alone in a list, which is empty where there was none. */
+type Former = Readonly<Record<string, readonly unknown[]>>;
+
+/** Maximum number of characters of these: an annotation keeps them, and is kept in memory. */
+const MAX_FORMER = 4_096;
+
+/**
+ * Sets fields of objects of others.
+ *
+ * **Guarantees.** Nothing is created, and no other field changes. A field of another writer is taken only where the step says so, and never
+ * from an autoscaler or another owner. What is no longer named, or all of it, is given up; what was taken then has the value from before,
+ * unless another writer has set it since, or owns it too.
+ */
+export const contribute: StepHandler<ContributeStep> = {
+  do: 'contribute',
+
+  async carryOut(step, hand) {
+    return { ref: refOf(step.object), ...(await ensure(step, hand)) };
+  },
+};
+
+async function ensure(step: ContributeStep, hand: Hand): Promise<StepOutcome> {
+  const { object, fieldManager } = step;
+  const { reader } = hand;
+  reader.checkServed(object);
+  const store = reader.store(object);
+  const key = keyOf(object);
+  if (!store.get(key) && !store.followed(object.metadata.namespace)) await refresh(object, hand);
+  const known = store.get(key);
+  const isOwned = known?.owned.has(ownerKey(fieldManager)) ?? false;
+  const isReleased = saysNothing(object);
+  if (isReleased && (!isOwned || known?.object.metadata.deletionTimestamp)) return { action: 'unchanged' };
+  if (!known) throw targetMissing(refOf(object));
+  checkNotTerminating(known.object);
+  const task = taskWith(step, hand, {});
+  if (!isReleased) {
+    if (isCurrent(task, known)) return leaveAsIs(task, known);
+    const mode = step.drift ?? hand.drift;
+    if (mode !== 'correct' && isDrift(task, known, false))
+      return mode === 'warn'
+        ? { action: 'drifted', drift: { managers: [], fields: [] } }
+        : { action: 'unchanged' };
+    checkRefusal(task, known);
+    checkPause(task, known);
+  }
+  const live = await refresh(object, hand);
+  if (live?.metadata.uid !== known.object.metadata.uid || !live) return { action: 'skipped', skippedFor: 'changed' };
+  const left = await givenBack(step, live, hand);
+  if (isReleased) {
+    await apply(task, left, false);
+    return { action: 'configured' };
+  }
+  return take(taskWith(step, hand, formerOf(step, left)), known, left, step.takes);
+}
+
+/** Returns the task that records whose fields these are, and what was there before. */
+function taskWith({ object, fieldManager, owner }: ContributeStep, hand: Hand, former: Former): Task {
+  const task = taskOf({ object, fieldManager }, hand);
+  const { uid, recordedKey: key = owner.name } = owner;
+  const hashName = contributionAnnotation(uid);
+  if (saysNothing(object)) return { ...task, hashName };
+  const record = recordText({ hash: task.hash, owner: uid, of: { groupKind: groupKind(owner), key } });
+  const values = Object.keys(former).length > 0 ? FORMER + canonicalJson(former) : '';
+  if (values.length > MAX_FORMER)
+    throw new OperatorError({
+      reason: 'ContributionTooLarge',
+      message: `${describeRef(object)}: what was at ${Object.keys(former).join(', ')} before has ${values.length} characters, and its record takes ${MAX_FORMER}; name smaller fields in takes`,
+    });
+  const annotations = { ...object.metadata.annotations, [hashName]: record + values };
+  return { ...task, hashName, intent: { ...object, metadata: { ...object.metadata, annotations } } };
+}
+
+/** Applies without force, and takes what is in the way where it may be taken. */
+async function take(
+  task: Task,
+  known: Entry,
+  live: AnyObject,
+  takes: readonly string[],
+): Promise<StepOutcome> {
+  try {
+    return outcomeOf(task, known, await apply(task, live, false));
+  } catch (error) {
+    try {
+      const met = error instanceof ApiError ? error.conflicts : [];
+      if (met.length === 0 || !met.every(({ field }) => takes.some((path) => isWithin(field, path)))) throw error;
+      requireIdle(task, live, met);
+      return outcomeOf(task, known, await apply(task, live, true));
+    } catch (last) {
+      const failure = last instanceof OperatorError ? last : classifyApply(task, last);
+      countApply(task, failure.reason);
+      const { conflict = false, wrongUid = false } = last instanceof ApiError ? last : {};
+      if (conflict || wrongUid) await refresh(task.object, task.hand);
+      throw remembered(task, task.store.get(task.key) ?? known, failure);
+    }
+  }
+}
+
+/** Sends an apply for an object as it was read; by force, only while nobody else has written it since. */
+async function apply(task: Task, live: AnyObject, force: boolean): Promise<Applied> {
+  const { uid, resourceVersion = '' } = live.metadata;
+  const { metadata, ...rest } = withUid(task.intent, uid);
+  const intent = { ...rest, metadata: { ...metadata, ...(force && { resourceVersion }) } } as AnyObject;
+  return sendApply({ ...task, intent }, undefined, force);
+}
+
+/** @throws OperatorError `FieldConflict` where an autoscaler, or another owner, holds one of the fields */
+function requireIdle({ object, fieldManager }: Task, live: AnyObject, met: readonly FieldConflict[]): void {
+  const active = managedFieldsOf(live).find((entry) => {
+    const { manager = '', subresource, fieldsV1 = {} } = entry;
+    const isActive =
+      (subresource === 'scale' && !/^kubectl/.test(manager)) || (manager !== fieldManager && /:[-\da-f]{36}$/.test(manager));
+    return isActive && met.some(({ field }) => fieldsBelow(fieldsV1, stepsOf(field)) !== undefined);
+  });
+  if (!active) return;
+  const fields = met.map(({ field }) => field).join(', ');
+  const what = areSiblings(active.manager ?? '', fieldManager) ? 'another custom resource of this kind' : active.manager;
+  throw new OperatorError({
+    reason: 'FieldConflict',
+    message: `${describeRef(object)}: ${fields} is held by ${what ?? 'another writer'}, which writes it again and again; remove it there, or here`,
+  });
+}
+
+/** Gives the fields that are no longer named the values from before. @returns the object as it is then */
+async function givenBack(
+  { object, fieldManager, owner, takes }: ContributeStep,
+  live: AnyObject,
+  hand: Hand,
+): Promise<AnyObject> {
+  const entry = appliedEntry(fieldManager, live);
+  const recorded = recordedFormer(live, owner.uid);
+  const paths = [...new Set([...takes, ...Object.keys(recorded)])].filter(
+    (path) => valuesAt(object, path).length === 0 && isOwnedAt(entry, path),
+  );
+  // A preview patches nothing.
+  if (hand.isDry) return live;
+  let now = live;
+  if (paths.length > 0) {
+    const others = managedFieldsOf(live).filter((one) => one !== entry);
+    const values = paths.flatMap((path) => {
+      const value = recorded[path];
+      return value && !others.some((other) => isOwnedAt(other, path)) ? [[path, value] as const] : [];
+    });
+    const fieldsV1 = paths.reduce(
+      (fields, path) => withoutSubtree(fields, stepsOf(path).map((step) => `f:${step}`)),
+      entry?.fieldsV1 ?? {},
+    );
+    let body: object = {};
+    // In a merge patch, null removes.
+    for (const [path, [value = null]] of values) body = withValue(body, stepsOf(path), [value]) as object;
+    now = await patch(now, body, dropEmpty([...others, { ...entry, fieldsV1 }]), fieldManager, hand);
+  }
+  // The patch itself is no claim on the field.
+  const all = managedFieldsOf(now);
+  const claims = all.filter(({ manager, operation }) => manager === fieldManager && operation === 'Update');
+  if (claims.length === 0) return now;
+  return patch(now, {}, all.filter((one) => !claims.includes(one)), fieldManager, hand);
+}
+
+/** Patches an object as it was read. */
+async function patch(
+  live: AnyObject,
+  values: object,
+  managedFields: readonly ManagedFieldsEntry[],
+  fieldManager: string,
+  { api, reader, writer }: Hand,
+): Promise<AnyObject> {
+  const { resourceVersion } = live.metadata;
+  const { metadata } = values as { readonly metadata?: object };
+  const body = { ...values, metadata: { ...metadata, resourceVersion, managedFields } };
+  const send = async (): Promise<Applied> => ({
+    object: await api.mergePatch(reader.resourceType(live), keyOf(live), body, { fieldManager }),
+    created: false,
+  });
+  return (await reader.store(live).write(keyOf(live), writer, send)).object;
+}
+
+/** Returns what is at the fields that are to be taken, or was before they were. */
+function formerOf({ object, fieldManager, owner, takes }: ContributeStep, live: AnyObject): Former {
+  const entry = appliedEntry(fieldManager, live);
+  const recorded = recordedFormer(live, owner.uid);
+  return Object.fromEntries(
+    takes.flatMap((path): [string, readonly unknown[]][] => {
+      if (valuesAt(object, path).length === 0) return [];
+      const known = recorded[path];
+      if (isOwnedAt(entry, path)) return known ? [[path, known]] : [];
+      return [[path, valuesAt(live, path)]];
+    }),
+  );
+}
+
+const FORMER = ' former ';
+
+function recordedFormer({ metadata }: KubernetesObject, uid: string): Former {
+  const text = metadata.annotations?.[contributionAnnotation(uid)] ?? '';
+  const at = text.indexOf(FORMER);
+  if (at < 0 || text.length > MAX_FORMER + 1_000) return {};
+  try {
+    const values: unknown = JSON.parse(text.slice(at + FORMER.length));
+    return isMap(values) && Object.values(values).every(Array.isArray) ? (values as Former) : {};
+  } catch {
+    return {};
+  }
+}
+
+function isOwnedAt(entry: ManagedFieldsEntry | undefined, path: string): boolean {
+  return fieldsBelow(entry?.fieldsV1, stepsOf(path)) !== undefined;
+}
+
+/** Reports whether a field, as the API server spells it, is at a path or below it. */
+function isWithin(field: string, path: string): boolean {
+  return field === path || field.startsWith(`${path}.`) || field.startsWith(`${path}[`);
+}
