@@ -28,7 +28,7 @@ export { defineKind } from './author/define-kind.js';
 export { defineController } from './author/define-controller.js';
 export type { ControllerProps, PlannedResource } from './author/define-controller.js';
 export { podsOf } from './author/pods.js';
-export type { ChildTypeProps, KindProps } from './author/define-kind.js';
+export type { ChildTypeProps, ContributedTypeProps, KindProps } from './author/define-kind.js';
 export type {
   RelatedTypeProps,
   Failure,
@@ -49,6 +49,7 @@ export type {
   Rendered,
   RenderedKind,
   RenderedType,
+  ContributedType,
   RenderInputs,
   Rendering,
   FlagValues,
@@ -113,6 +114,7 @@ export type {
 export type {
   Barrier,
   CollectStep,
+  ContributeStep,
   ComposedTexts,
   Conclusion,
   DriftMode,

@@ -4,7 +4,15 @@ import { controlOf } from '../values/control.js';
 import type { Control } from '../values/control.js';
 import type { Controller, Lookup, Reader, Watch } from '../contract/controller.js';
 import { NOTHING } from '../contract/plan.js';
-import type { Conclusion, ContributeStep, FinalizerStep, GenerateStep, OwnStep, Plan, Step } from '../contract/plan.js';
+import type {
+  Conclusion,
+  ContributeStep,
+  FinalizerStep,
+  GenerateStep,
+  OwnStep,
+  Plan,
+  Step,
+} from '../contract/plan.js';
 import { Renderer } from '../render/renderer.js';
 import type { OperatorError } from '../contract/error.js';
 import { secretType } from '../values/generated.js';
@@ -296,12 +304,18 @@ export class OwnedChildren implements Controller {
     });
     const wanted = rendered.filter((object) => contributedType(this.owning, object));
     const ids = new Set(wanted.map(objectId));
-    const left = contributes.flatMap((type) => reader.mappedTo(type, keyOf(cr))).filter(
-      (object) =>
-        !ids.has(objectId(object)) && recordOf(object, contributionAnnotation(owner.uid)) !== undefined,
-    );
-    return [...left.map(({ apiVersion, kind, metadata: { namespace, name } }) =>
-      step({ apiVersion, kind, metadata: { name, ...(namespace && { namespace }) } })), ...wanted.map(step)];
+    const left = contributes
+      .flatMap((type) => reader.mappedTo(type, keyOf(cr)))
+      .filter(
+        (object) =>
+          !ids.has(objectId(object)) && recordOf(object, contributionAnnotation(owner.uid)) !== undefined,
+      );
+    return [
+      ...left.map(({ apiVersion, kind, metadata: { namespace, name } }) =>
+        step({ apiVersion, kind, metadata: { name, ...(namespace && { namespace }) } }),
+      ),
+      ...wanted.map(step),
+    ];
   }
 
   /** Returns the steps that delete what was made elsewhere for an earlier custom resource of this key. */
@@ -703,7 +717,9 @@ export function ownersKeys(type: ResourceType, object: AnyObject): string[] {
 /** Returns the keys of custom resources that have set fields of an object of others, as it says. */
 function contributorsKeys(type: ResourceType, object: AnyObject): string[] {
   const names = Object.keys(object.metadata.annotations ?? {}).filter(isHashAnnotation);
-  const owners = names.flatMap((name) => (name === APPLIED_HASH_ANNOTATION ? [] : (recordOf(object, name)?.of ?? [])));
+  const owners = names.flatMap((name) =>
+    name === APPLIED_HASH_ANNOTATION ? [] : (recordOf(object, name)?.of ?? []),
+  );
   return owners.flatMap((of) => (of.groupKind === groupKind(type) ? [of.key] : []));
 }
 

@@ -289,6 +289,8 @@ async function driftEach(trial: Trial): Promise<AnyObject[]> {
     return false;
   };
   const drifted = [];
-  for (const object of await trial.objects()) if (await driftOne(object)) drifted.push(object);
+  // Fields of others' objects may be theirs again.
+  const own = (await trial.objects()).filter((object) => !trial.isShared(object));
+  for (const object of own) if (await driftOne(object)) drifted.push(object);
   return drifted;
 }

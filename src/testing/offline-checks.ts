@@ -7,7 +7,7 @@ import { withShiftedDateAndRandom } from '../render/renderer.js';
 import { schemasBelow } from '../validate/unchanged.js';
 import { byId, differences, digestsOf, withoutDigests } from './compare.js';
 import type { Failure, Outcome } from './report.js';
-import { rendered } from './tested-kind.js';
+import { isContributed, rendered } from './tested-kind.js';
 import type { Sample, TestedKind } from './tested-kind.js';
 import { isMap } from '../values/json.js';
 
@@ -96,7 +96,9 @@ export function rendering(tested: TestedKind): Outcome {
     const [sample] = samples;
     const [one, two] = longNames((name) => made(name, sample));
     const taken = new Set(made(one, sample).map(objectId));
-    const twice = made(two, sample).find((object) => taken.has(objectId(object)));
+    const twice = made(two, sample).find(
+      (object) => taken.has(objectId(object)) && !isContributed(tested, object),
+    );
     if (!twice) return [];
     const what = `${twice.kind} ${twice.metadata.name} is made for two custom resources: put the whole name of the custom resource into its name`;
     return [{ what, sequence: [`render it under the name ${one}`, `render it under the name ${two}`] }];

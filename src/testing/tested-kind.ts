@@ -1,6 +1,6 @@
 import type { Condition } from '../contract/conditions.js';
 import { storedVersion } from '../contract/crd.js';
-import { isElsewhere } from '../contract/kind.js';
+import { contributedType, isElsewhere } from '../contract/kind.js';
 import type { Generated, RenderedType } from '../contract/kind.js';
 import type { FlagValues, Kind, KindContext, Rendered, RenderInputs } from '../contract/kind.js';
 import { objectId } from '../contract/object.js';
@@ -116,6 +116,11 @@ export function effectsOf(kind: Kind, context: KindContext): { made: Made[]; rem
     ({ type, writes }) => writes?.includes('delete') && !applied.includes(groupKind(type)),
   );
   return { made, removes: distinct(removed.map(({ type }) => type)) };
+}
+
+/** Reports whether a kind sets only fields of such an object, which belongs to others. */
+export function isContributed({ kind: { rendering } }: Pick<TestedKind, 'kind'>, object: AnyObject): boolean {
+  return 'each' in rendering && contributedType(rendering.each, object) !== undefined;
 }
 
 /** Returns the types of children that may be where their owner is only recorded. */

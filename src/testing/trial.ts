@@ -20,7 +20,16 @@ import type { Normal } from './compare.js';
 import { eventually } from './eventually.js';
 import { Operator } from './operator.js';
 import type { Failure } from './report.js';
-import { ANY_SITE, contextOf, effectsOf, elsewhereOf, generatedOf, kept, rendered } from './tested-kind.js';
+import {
+  ANY_SITE,
+  contextOf,
+  effectsOf,
+  elsewhereOf,
+  generatedOf,
+  isContributed,
+  kept,
+  rendered,
+} from './tested-kind.js';
 import type { LiveResource, Made, Sample, Site, Surroundings, TestedKind } from './tested-kind.js';
 import type { Random, Spec } from './walk.js';
 
@@ -321,7 +330,7 @@ export class Trial implements AsyncDisposable {
 
   /** Reports whether an object belongs to many custom resources, so that none owns it. */
   isShared(object: AnyObject): boolean {
-    return this.madeAs(object).some(({ namespaces }) => namespaces);
+    return this.madeAs(object).some(({ namespaces }) => namespaces) || isContributed(this.run, object);
   }
 
   /** Reports whether an object that is deleted goes at once, and is created again by the operator or its author. */

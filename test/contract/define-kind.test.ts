@@ -40,6 +40,7 @@ const PODS = {
   nameOf: () => undefined,
 };
 
+const A_SERVICE = { apiVersion: 'v1', kind: 'Service' };
 const A_SECRET = { apiVersion: 'v1', kind: 'Secret' };
 
 const define = (props: object = {}): OwnedKind =>
@@ -152,6 +153,16 @@ describe('defineKind', () => {
       'createOnly: give paths of fields through maps, none within another',
       { children: [{ ...DEPLOYMENT, createOnly: ['.spec', '.spec.template'] }] },
     ],
+    [
+      'contributes[0]: takes would record values of a Secret in an annotation',
+      { contributes: [{ ...A_SECRET, takes: ['.data'] }] },
+    ],
+    [
+      'contributes[0]: takes: give paths of fields through maps, none within another and not of metadata or status, as in [\'.spec.replicas\']; ".status" is none',
+      { contributes: [{ ...A_SERVICE, takes: ['.status'] }] },
+    ],
+    ['type Deployment.apps is listed twice', { contributes: [DEPLOYMENT] }],
+    ['fields of others are given back on deletion', { contributes: [A_SECRET], finalizes: false }],
     ['related[0]: apps/v1 has no Pod', { related: [{ ...PODS, apiVersion: 'apps/v1' }] }],
     ['related[0]: give a label selector', { related: [{ ...PODS, selector: '' }] }],
     ['related[0]: give a label selector', { related: [{ ...PODS, selector: 'a=(' }] }],

@@ -1,4 +1,5 @@
 import { afterEach, beforeAll, expect, test } from 'vitest';
+import { DRIFT_ANNOTATION } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { loadKind } from '../support/bundle.js';
 import { autoscalers, deployments, eventually } from '../support/cluster.js';
@@ -118,6 +119,38 @@ test('what others set meanwhile is what is given back; where they own it too, it
   }
   await hasReplicas('edited', 7);
   await hasReplicas('agreed', 0);
+});
+
+test("drift that is to be left is left, and said; else a field that isn't taken is refused", async () => {
+  await operate();
+  await deploy('drifting', 3);
+  await naps.create('drifting', { deployment: 'drifting', reason: 'night' });
+  await naps.ready('drifting');
+  await cluster.merge(naps.place('drifting'), { metadata: { annotations: { [DRIFT_ANNOTATION]: 'warn' } } });
+  await settled(cluster, USER);
+  const place = naps.childPlace(deployments, 'drifting');
+  await cluster.merge(place, { metadata: { annotations: { [REASON]: 'day' } } });
+  await naps.condition('drifting', { type: 'Drifted', status: 'True' });
+  await cluster.merge(naps.place('drifting'), { metadata: { annotations: { [DRIFT_ANNOTATION]: null } } });
+  await naps.stalled('drifting', 'FieldConflict');
+  await cluster.merge(place, { metadata: { annotations: { [REASON]: null } } });
+  await naps.ready('drifting');
+});
+
+test('two that want the same hold it together, and the last of them gives it back', async () => {
+  await operate();
+  await deploy('both', 3);
+  for (const name of ['one', 'two']) {
+    await naps.create(name, { deployment: 'both' });
+    await naps.ready(name);
+  }
+  await naps.delete('one');
+  await isGone('one');
+  await settled(cluster, USER);
+  await hasReplicas('both', 0);
+  await naps.delete('two');
+  await isGone('two');
+  isClean(await hasReplicas('both', 3));
 });
 
 test('a target that is missing is waited for; another nap, or an autoscaler, is not fought', async () => {

@@ -14,6 +14,7 @@ const examples = await Promise.all(
     'indexed-job',
     'journal',
     'listing',
+    'nap',
     'pod-history',
     'public-address',
     'ring',

@@ -13,6 +13,7 @@ test.each([
   ['indexed-job', 'sweep.mjs'],
   ['journal', 'sweep.mjs'],
   ['listing', 'sweep.mjs'],
+  ['nap', 'sweep.mjs'],
   ['ring', 'sweep.mjs'],
   ['pod-history', 'sweep.mjs'],
 ])(

@@ -1,4 +1,5 @@
 import { messageOf, OperatorError } from '../../contract/error.js';
+import { contributedType } from '../../contract/kind.js';
 import type { FlagValues, Policy, Finding, Kind } from '../../contract/kind.js';
 import { describeRef, objectId, refOf } from '../../contract/object.js';
 import type { AnyObject, CustomResource } from '../../contract/object.js';
@@ -83,7 +84,15 @@ export function renderAll(
       for (const input of ofKind) {
         const { cr, document } = input;
         try {
-          const objects = render(each, cr, offlineInputs(each, cr, { ...options, references }));
+          const rendered = render(each, cr, offlineInputs(each, cr, { ...options, references }));
+          const isForeign = (object: AnyObject): boolean => contributedType(each, object) !== undefined;
+          const objects = rendered.filter((object) => !isForeign(object));
+          for (const object of rendered.filter(isForeign))
+            notes.push({
+              document,
+              path: [],
+              message: `${describeRef(object)} isn't rendered: it belongs to others, and the operator sets fields of it`,
+            });
           refuseTwins(makers, describeRef({ ...refOf(cr), kind: name }), objects);
           written({ name: fileName(kind.type, cr), of: input, objects });
           if (!each.generated) continue;

@@ -1,6 +1,6 @@
 import type { FieldConflict } from '../../contract/change.js';
 import { OperatorError } from '../../contract/error.js';
-import { areSiblings, contributionAnnotation } from '../../contract/names.js';
+import { areSiblings, contributionAnnotation, isHashAnnotation } from '../../contract/names.js';
 import { describeRef, keyOf, refOf } from '../../contract/object.js';
 import type { AnyObject, KubernetesObject, ManagedFieldsEntry } from '../../contract/object.js';
 import type { ContributeStep } from '../../contract/plan.js';
@@ -80,7 +80,8 @@ async function ensure(step: ContributeStep, hand: Hand): Promise<StepOutcome> {
     checkPause(task, known);
   }
   const live = await refresh(object, hand);
-  if (live?.metadata.uid !== known.object.metadata.uid || !live) return { action: 'skipped', skippedFor: 'changed' };
+  if (live?.metadata.uid !== known.object.metadata.uid || !live)
+    return { action: 'skipped', skippedFor: 'changed' };
   const left = await givenBack(step, live, hand);
   if (isReleased) {
     await apply(task, left, false);
@@ -118,7 +119,8 @@ async function take(
   } catch (error) {
     try {
       const met = error instanceof ApiError ? error.conflicts : [];
-      if (met.length === 0 || !met.every(({ field }) => takes.some((path) => isWithin(field, path)))) throw error;
+      if (met.length === 0 || !met.every(({ field }) => takes.some((path) => isWithin(field, path))))
+        throw error;
       requireIdle(task, live, met);
       return outcomeOf(task, known, await apply(task, live, true));
     } catch (last) {
@@ -131,7 +133,7 @@ async function take(
   }
 }
 
-/** Sends an apply for an object as it was read; by force, only while nobody else has written it since. */
+/** Sends an apply for an object as it was read; by force, only while no other has written it since. */
 async function apply(task: Task, live: AnyObject, force: boolean): Promise<Applied> {
   const { uid, resourceVersion = '' } = live.metadata;
   const { metadata, ...rest } = withUid(task.intent, uid);
@@ -144,12 +146,15 @@ function requireIdle({ object, fieldManager }: Task, live: AnyObject, met: reado
   const active = managedFieldsOf(live).find((entry) => {
     const { manager = '', subresource, fieldsV1 = {} } = entry;
     const isActive =
-      (subresource === 'scale' && !/^kubectl/.test(manager)) || (manager !== fieldManager && /:[-\da-f]{36}$/.test(manager));
+      (subresource === 'scale' && !/^kubectl/.test(manager)) ||
+      (manager !== fieldManager && /:[-\da-f]{36}$/.test(manager));
     return isActive && met.some(({ field }) => fieldsBelow(fieldsV1, stepsOf(field)) !== undefined);
   });
   if (!active) return;
   const fields = met.map(({ field }) => field).join(', ');
-  const what = areSiblings(active.manager ?? '', fieldManager) ? 'another custom resource of this kind' : active.manager;
+  const what = areSiblings(active.manager ?? '', fieldManager)
+    ? 'another custom resource of this kind'
+    : active.manager;
   throw new OperatorError({
     reason: 'FieldConflict',
     message: `${describeRef(object)}: ${fields} is held by ${what ?? 'another writer'}, which writes it again and again; remove it there, or here`,
@@ -163,7 +168,7 @@ async function givenBack(
   hand: Hand,
 ): Promise<AnyObject> {
   const entry = appliedEntry(fieldManager, live);
-  const recorded = recordedFormer(live, owner.uid);
+  const recorded = recordedFormer(live, contributionAnnotation(owner.uid));
   const paths = [...new Set([...takes, ...Object.keys(recorded)])].filter(
     (path) => valuesAt(object, path).length === 0 && isOwnedAt(entry, path),
   );
@@ -177,7 +182,11 @@ async function givenBack(
       return value && !others.some((other) => isOwnedAt(other, path)) ? [[path, value] as const] : [];
     });
     const fieldsV1 = paths.reduce(
-      (fields, path) => withoutSubtree(fields, stepsOf(path).map((step) => `f:${step}`)),
+      (fields, path) =>
+        withoutSubtree(
+          fields,
+          stepsOf(path).map((step) => `f:${step}`),
+        ),
       entry?.fieldsV1 ?? {},
     );
     let body: object = {};
@@ -189,7 +198,13 @@ async function givenBack(
   const all = managedFieldsOf(now);
   const claims = all.filter(({ manager, operation }) => manager === fieldManager && operation === 'Update');
   if (claims.length === 0) return now;
-  return patch(now, {}, all.filter((one) => !claims.includes(one)), fieldManager, hand);
+  return patch(
+    now,
+    {},
+    all.filter((one) => !claims.includes(one)),
+    fieldManager,
+    hand,
+  );
 }
 
 /** Patches an object as it was read. */
@@ -213,21 +228,24 @@ async function patch(
 /** Returns what is at the fields that are to be taken, or was before they were. */
 function formerOf({ object, fieldManager, owner, takes }: ContributeStep, live: AnyObject): Former {
   const entry = appliedEntry(fieldManager, live);
-  const recorded = recordedFormer(live, owner.uid);
+  const recorded = recordedFormer(live, contributionAnnotation(owner.uid));
+  const names = Object.keys(live.metadata.annotations ?? {}).filter(isHashAnnotation);
+  const ofOthers = names.map((name) => recordedFormer(live, name));
   return Object.fromEntries(
     takes.flatMap((path): [string, readonly unknown[]][] => {
       if (valuesAt(object, path).length === 0) return [];
       const known = recorded[path];
       if (isOwnedAt(entry, path)) return known ? [[path, known]] : [];
-      return [[path, valuesAt(live, path)]];
+      // Another owner may want the same: then the last of them gives it back.
+      return [[path, ofOthers.find((other) => other[path])?.[path] ?? valuesAt(live, path)]];
     }),
   );
 }
 
 const FORMER = ' former ';
 
-function recordedFormer({ metadata }: KubernetesObject, uid: string): Former {
-  const text = metadata.annotations?.[contributionAnnotation(uid)] ?? '';
+function recordedFormer({ metadata }: KubernetesObject, annotation: string): Former {
+  const text = metadata.annotations?.[annotation] ?? '';
   const at = text.indexOf(FORMER);
   if (at < 0 || text.length > MAX_FORMER + 1_000) return {};
   try {
