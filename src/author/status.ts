@@ -7,7 +7,7 @@ import type { AnyObject, CustomResource, KubernetesObject, ObjectRef } from '../
 import type { EventProps, EventStep, Explanation, StatusWrite } from '../contract/plan.js';
 import type { ResourceTypeProps } from '../contract/resource.js';
 import { canonicalJson } from '../values/json.js';
-import { describeThrown, statusOrError } from '../values/origin.js';
+import { statusOrError } from '../values/origin.js';
 import type { KeepFunction } from './kubernetes-types.js';
 
 /** Input of a kind's own status function. */
@@ -194,25 +194,19 @@ export function reportOf(
   cr: LiveResource,
   known: readonly string[] | undefined,
   failures: readonly Failure[],
-  compute: () => StatusReport<object>,
+  say: () => StatusReport<object>,
 ): { readonly report: StatusReport<object>; readonly error?: OperatorError } {
-  try {
-    const report = compute();
+  const compute = (): StatusReport<object> => {
+    const report = say();
     requireKnownFields(report.fields ?? {}, known);
     // Throws for what can't be sent.
     canonicalJson([report.fields, report.conditions]);
-    return { report };
-  } catch (thrown) {
-    const error = new OperatorError({
-      reason: 'StatusFailed',
-      message: `The status of ${describeRef(cr)} can't be computed: ${describeThrown(thrown)}`,
-      // What is missing now, as the status of a child that was created a moment ago, may be there at the next try; beside
-      // another failure, that one says when to try again.
-      retry: worstOf(failures) ? 'onChange' : 'backoff',
-      ...{ isBug: true, cause: thrown },
-    });
-    return { report: {}, error };
-  }
+    return report;
+  };
+  // What is missing now, as the status of a child that was created a moment ago, may be there at the next try; beside
+  // another failure, that one says when to try again.
+  const report = statusOrError(refOf(cr), compute, worstOf(failures) ? 'onChange' : 'backoff');
+  return report instanceof OperatorError ? { report: {}, error: report } : { report };
 }
 
 /** The API server drops what the schema doesn't list, without a word. @param known undefined where any field may be there */

@@ -1,6 +1,7 @@
 import { relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { messageOf, OperatorError } from '../contract/error.js';
+import type { Retry } from '../contract/error.js';
 import { LAST_APPLIED_ANNOTATION } from '../contract/names.js';
 import { describeRef } from '../contract/object.js';
 import type { ObjectRef } from '../contract/object.js';
@@ -152,11 +153,15 @@ export function operatorErrorOf(thrown: unknown, reason: string): OperatorError 
  * Calls a function that works out the status of one target of several. What it throws is a bug of the kind, and the error of that
  * target alone.
  */
-export function statusOrError<T>(target: ObjectRef, compute: () => T): T | OperatorError {
+export function statusOrError<T>(
+  target: ObjectRef,
+  compute: () => T,
+  retry: Retry = 'backoff',
+): T | OperatorError {
   try {
     return compute();
   } catch (cause) {
     const message = `The status of ${describeRef(target)} can't be computed: ${describeThrown(cause)}`;
-    return new OperatorError({ reason: 'StatusFailed', message, retry: 'backoff', isBug: true, cause });
+    return new OperatorError({ reason: 'StatusFailed', message, retry, isBug: true, cause });
   }
 }

@@ -1,5 +1,4 @@
-import { loadCrd } from '../../author/load-crd.js';
-import { servedType, storedVersion } from '../../contract/crd.js';
+import { kindOf } from '../../author/define-kind.js';
 import type { Finding, Kind } from '../../contract/kind.js';
 import { lazily } from '../common.js';
 import { JobWatcherController } from './controller.js';
@@ -9,12 +8,9 @@ import { attempt, checkPatterns } from './watcher.js';
 
 /** JobWatcher of `batch.my.github.com/v1`: deletes finished Jobs some time after they have finished. */
 export const jobWatcher = lazily((): Kind => {
-  const crd = loadCrd(new URL('../../../crds/jobwatchers.batch.my.github.com.yaml', import.meta.url));
-  const type = servedType(crd, storedVersion(crd));
+  const kind = kindOf(new URL('../../../crds/jobwatchers.batch.my.github.com.yaml', import.meta.url));
   return {
-    name: 'jobwatcher',
-    type,
-    crd,
+    ...kind,
     flags,
     rendering: {
       together: (resources) => ({
@@ -32,6 +28,6 @@ export const jobWatcher = lazily((): Kind => {
         }),
       }),
     },
-    controllers: (context) => [new JobWatcherController(type, settingsOf(context))],
+    controllers: (context) => [new JobWatcherController(kind.type, settingsOf(context))],
   };
 });

@@ -1,5 +1,4 @@
-import { loadCrd } from '../../author/load-crd.js';
-import { servedType, storedVersion } from '../../contract/crd.js';
+import { kindOf } from '../../author/define-kind.js';
 import { OperatorError } from '../../contract/error.js';
 import type { Finding, Kind, KindContext, RenderedTogether, TogetherManifest } from '../../contract/kind.js';
 import { keyOf, type CustomResource } from '../../contract/object.js';
@@ -18,13 +17,12 @@ import { gatewayTypes, watchesFor } from './watched.js';
  * Service.
  */
 export const streamIngress = lazily((): Kind => {
-  const crd = loadCrd(
+  const kind = kindOf(
     new URL('../../../crds/streamingresses.nginx-stream.jeffthecoder.xyz.yaml', import.meta.url),
   );
-  const type = servedType(crd, storedVersion(crd));
+  const { type } = kind;
   return {
-    name: 'streamingress',
-    ...{ type, crd, policySchema, policyAtStart: true, flags },
+    ...{ ...kind, policySchema, policyAtStart: true, flags },
     writers: 'admin',
     rendering: { together: renderTogether },
     controllers: (context) => {
