@@ -90,6 +90,7 @@ export interface KindProps<
   Observes extends boolean = false,
   Remembers extends boolean = false,
   Finalizes extends boolean = false,
+  ReadsRelated extends boolean = false,
 > {
   /**
    * The CRD, as `defineCrd` makes it, or the YAML file that holds it: `new URL('./crd.yaml', import.meta.url)` for one
@@ -104,7 +105,8 @@ export interface KindProps<
     Generated<keyof Values & string>,
     Observes extends true ? readonly ObservedChildOf<Children[number]>[] : undefined,
     Remembers extends true ? Partial<Status> : undefined,
-    Finalizes extends true ? boolean : undefined
+    Finalizes extends true ? boolean : undefined,
+    ReadsRelated extends true ? readonly AnyObject[] : undefined
   >;
   /**
    * Other objects that the construct reads, by the names of its props' `references`. A change of one renders again; nothing
@@ -156,8 +158,14 @@ export interface KindProps<
   readonly finalizes?: Finalizes;
   /** Types that earlier releases made and this one doesn't: they are pruned. @default - none */
   readonly formerChildren?: readonly Pick<ChildTypeProps, keyof ResourceTypeProps | 'namespaces'>[];
-  /** Objects that others make of the children, and that `status` reads. @default - none */
+  /** Objects that others make of the children, or that name the custom resource, and that `status` reads. @default - none */
   readonly related?: readonly RelatedTypeProps[];
+  /**
+   * Whether the construct reads the objects of `related` too, as `related` of its props: as kept, without UID, versions and owners. A change of
+   * that renders again.
+   * @default false
+   */
+  readonly readsRelated?: ReadsRelated;
   /**
    * Returns what has to be applied under another field manager before the children are, so that a field which the construct
    * stops to set keeps its value; asked at each reconcile, so it must return nothing once that is done.
@@ -204,7 +212,10 @@ export function defineKind<
   const Observes extends boolean = false,
   const Remembers extends boolean = false,
   const Finalizes extends boolean = false,
->(props: KindProps<Spec, Status, Children, References, Values, Observes, Remembers, Finalizes>): OwnedKind {
+  const ReadsRelated extends boolean = false,
+>(
+  props: KindProps<Spec, Status, Children, References, Values, Observes, Remembers, Finalizes, ReadsRelated>,
+): OwnedKind {
   checkOptions(props);
   const defined = kindOf(props.crd);
   const { type } = defined;
@@ -215,6 +226,7 @@ export function defineKind<
     ...{ ...(references && { references }), ...(generated && { generated }) },
     ...(props.observes && { observes: true }),
     ...(props.readsMetadata && { readsMetadata: true }),
+    ...(props.readsRelated && { readsRelated: true }),
     ...(props.remembers && { remembers: true }),
     ...(props.finalizes !== undefined && { finalizes: props.finalizes }),
     construct: props.construct as KindConstruct<never>,
@@ -226,6 +238,11 @@ export function defineKind<
     related: (props.related ?? []).map((type) => ({ ...type, ...resourceType(type) })),
     ...(props.policySchema && { policySchema: props.policySchema }),
   };
+  if (props.readsRelated && kind.related.length === 0)
+    throw misdefined(
+      'defineKind: readsRelated',
+      'there is nothing to be read; give related: [{ apiVersion, kind, selector, keep, nameOf }]',
+    );
   if (props.remembers && !props.status)
     throw misdefined(
       'defineKind: remembers',
@@ -389,6 +406,7 @@ const NAMES = [
     'observes',
     'remembers',
     'readsMetadata',
+    'readsRelated',
     'finalizes',
     'formerChildren',
     'contributes',

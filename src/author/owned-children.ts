@@ -358,13 +358,15 @@ export class OwnedChildren implements Controller {
       requireReadable([cr]);
       generated?.requireClear(cr, secret);
       const { remembered, isDeleted } = pass;
-      const isAny = found ?? generated ?? remembered ?? isDeleted;
+      const related = this.owning.readsRelated ? observedOf(this.related(pass)) : undefined;
+      const isAny = found ?? generated ?? remembered ?? isDeleted ?? related;
       const inputs =
         isAny === undefined
           ? undefined
           : {
               ...(found && { references: found }),
               ...(generated && { generated: generated.propsOf(cr, secret) }),
+              ...(related && { related }),
               ...(remembered && { status: remembered }),
               ...(isDeleted && { deleted: true }),
             };

@@ -1,5 +1,6 @@
 import type { CustomResourceDefinition } from '../contract/crd.js';
 import type { CustomResourceProps, Generated } from '../contract/kind.js';
+import type { AnyObject } from '../contract/object.js';
 import type { ObservedChildOf } from './kubernetes-types.js';
 import type { ReferenceProps, ReferencesOf } from './references.js';
 
@@ -36,7 +37,8 @@ export type StatusOf<Source> = Source extends TypedCrd<unknown, infer Status> ? 
 /**
  * The props of the construct that renders a custom resource: `constructor(scope, id, { metadata, spec }: PropsOf<typeof crd>)`;
  * with what the kind declares beside it, `PropsOf<typeof crd, { references: typeof references; generated: typeof generated }>`;
- * with `observes`, `PropsOf<typeof crd, { children: typeof children }>`; with `remembers` or `finalizes`, `PropsOf<typeof crd, { remembers: true; finalizes: true }>`.
+ * with `observes`, `PropsOf<typeof crd, { children: typeof children }>`; with `remembers`, `finalizes` or `readsRelated`,
+ * `PropsOf<typeof crd, { remembers: true; finalizes: true }>`.
  */
 export type PropsOf<
   Source,
@@ -46,6 +48,7 @@ export type PropsOf<
     readonly children?: readonly object[];
     readonly remembers?: true;
     readonly finalizes?: true;
+    readonly readsRelated?: true;
   } = object,
 > = CustomResourceProps<SpecOf<Source>> &
   (Parts extends { readonly references: infer All } ? { readonly references: ReferencesOf<All> } : unknown) &
@@ -56,7 +59,8 @@ export type PropsOf<
     ? { readonly observed: readonly ObservedChildOf<Child>[] }
     : unknown) &
   (Parts extends { readonly remembers: true } ? { readonly status: Partial<StatusOf<Source>> } : unknown) &
-  (Parts extends { readonly finalizes: true } ? { readonly deleted: boolean } : unknown);
+  (Parts extends { readonly finalizes: true } ? { readonly deleted: boolean } : unknown) &
+  (Parts extends { readonly readsRelated: true } ? { readonly related: readonly AnyObject[] } : unknown);
 
 /** Enums of a generated class are their values, its unions what they hold, and its dates text. */
 type OnTheWire<Type> = 0 extends 1 & Type

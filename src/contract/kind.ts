@@ -36,6 +36,8 @@ export interface CustomResourceProps<Spec> {
   readonly status?: unknown;
   /** Whether the custom resource is being deleted, of a kind that `finalizes`. @default - the kind doesn't */
   readonly deleted?: unknown;
+  /** The `related` objects, of a kind that `readsRelated`; none of them without a cluster. @default - the kind doesn't */
+  readonly related?: unknown;
 }
 
 /** Policy of the admin, by the name of the kind, e.g. `widget`; from `--policy`. */
@@ -49,6 +51,7 @@ export type KindConstruct<
   Observed = unknown,
   Remembered = unknown,
   Deleted = unknown,
+  Related = unknown,
 > = new (
   scope: Construct,
   id: string,
@@ -58,6 +61,7 @@ export type KindConstruct<
     readonly observed: Observed;
     readonly status: Remembered;
     readonly deleted: Deleted;
+    readonly related: Related;
   },
 ) => Construct;
 
@@ -115,6 +119,8 @@ export interface RenderInputs {
   readonly generated?: Generated;
   /** The children, for a kind that observes them. @default - none is there, or known */
   readonly observed?: readonly AnyObject[];
+  /** The related objects, for a kind that reads them. @default - none */
+  readonly related?: readonly AnyObject[];
   /** Fields of the status, for a kind that remembers them. @default - none */
   readonly status?: object;
   /** Whether the custom resource is being deleted, for a kind that finalizes. @default false */
@@ -192,6 +198,8 @@ export interface RenderedKind {
   readonly generated?: KindGenerated;
   /** Whether the construct reads labels and annotations of the custom resource. @default false */
   readonly readsMetadata?: boolean;
+  /** Whether the construct reads the related objects. @default false */
+  readonly readsRelated?: boolean;
   /** Whether the construct reads what its children say. @default false */
   readonly observes?: boolean;
   /** Whether the construct reads what the kind's own status said last. @default false */

@@ -3,6 +3,7 @@ import { byName, objectId } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import { parseDocuments, placeOf, readSources } from '../validate/document.js';
+import type { Document } from '../validate/document.js';
 import { hasFormat } from '../validate/formats.js';
 import { formatPath } from '../values/path.js';
 import { InputError } from '../validate/problem.js';
@@ -19,6 +20,11 @@ export async function readReferences(sources: readonly string[], recursive: bool
   const problems: string[] = [];
   const read = await readSources({ sources, recursive });
   const documents = read.flatMap((source) => parseDocuments(source, (problem) => problems.push(problem)));
+  return objectsOf(documents, problems);
+}
+
+/** Returns the objects of documents. @throws InputError as `readReferences`, and with the problems so far */
+export function objectsOf(documents: readonly Document[], problems: string[] = []): AnyObject[] {
   const objects = documents.flatMap((document) => {
     const { value } = document;
     if (!isObject(value)) {
@@ -35,7 +41,8 @@ export async function readReferences(sources: readonly string[], recursive: bool
   return objects;
 }
 
-function isObject(value: unknown): value is AnyObject {
+/** Reports whether a value has what identifies an object. */
+export function isObject(value: unknown): value is AnyObject {
   if (!isMap(value) || !isMap(value.metadata)) return false;
   return [value.apiVersion, value.kind, value.metadata.name].every((text) => typeof text === 'string');
 }
@@ -54,11 +61,12 @@ function undecodable({ apiVersion, kind, data }: AnyObject): Path[] {
 export function offlineInputs(
   { references }: RenderedKind,
   cr: CustomResource,
-  { policy, observed, status, deleted, references: objects = [] }: OfflineInputs,
+  { policy, observed, related, status, deleted, references: objects = [] }: OfflineInputs,
 ): RenderInputs {
   return {
     ...(policy && { policy }),
     ...(observed && { observed }),
+    ...(related && { related }),
     ...(status && { status }),
     ...(deleted && { deleted }),
     ...(references && {
@@ -69,7 +77,7 @@ export function offlineInputs(
 }
 
 /** Inputs of a rendering where there is no cluster. */
-export interface OfflineInputs extends Pick<RenderInputs, 'policy' | 'observed' | 'status' | 'deleted'> {
+export interface OfflineInputs extends Omit<RenderInputs, 'references' | 'generated'> {
   /** Objects that it may refer to; one without a namespace is in whatever namespace is asked for. @default - none */
   readonly references?: readonly AnyObject[];
 }

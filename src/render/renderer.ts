@@ -138,8 +138,8 @@ export class Renderer {
     if (!isFinal) return { rendered };
     if (!recent && this.requireSteady(cr, inputs, basis, rendered, own))
       setLatest(this.recent, keyOf(cr), { basis, rendered, at }, MAX_RECENT);
-    if (!inputs?.observed && !inputs?.references && !inputs?.status) return { rendered };
-    const { observed, references, status, ...others } = inputs;
+    if (!inputs?.observed && !inputs?.references && !inputs?.status && !inputs?.related) return { rendered };
+    const { observed, references, status, related, ...others } = inputs;
     const memory = this.memoryOf(cr);
     const edit = this.basisOf(cr, others);
     const course = isSame(memory.settling?.basis, edit)

@@ -12,8 +12,8 @@ import { isMap, sorted } from '../values/json.js';
 import { originOf, thrownReading } from '../values/origin.js';
 
 /** Returns the objects that a construct was given, or lists of them. */
-export function readOf({ references = {}, observed }: RenderInputs = {}): readonly unknown[] {
-  return [...Object.values(references), observed];
+export function readOf({ references = {}, observed, related }: RenderInputs = {}): readonly unknown[] {
+  return [...Object.values(references), observed, related];
 }
 
 /** Renders with the construct of a kind, without a limit of time. */
@@ -52,6 +52,7 @@ function build(
     references,
     generated = kind.generated?.propsOf(cr),
     observed = [],
+    related = [],
     status = {},
     deleted = false,
   }: RenderInputs = {},
@@ -74,6 +75,7 @@ function build(
     references,
     ...(generated && { generated }),
     ...(kind.observes && { observed }),
+    ...(kind.readsRelated && { related }),
     ...(kind.remembers && { status: copyPlain(status, 'status') }),
     ...(kind.finalizes && { deleted }),
   };

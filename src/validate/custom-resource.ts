@@ -24,6 +24,8 @@ export interface CheckOptions {
    * @default - none: it is rendered without a namespace
    */
   readonly namespace?: string;
+  /** Reports whether a document is one that custom resources refer to, and takes it. @default - none is */
+  readonly takes?: (document: Document) => boolean;
   /** Takes a line for each kind in use with rules that only the API server can judge. @default - no report */
   readonly warn?: (line: string) => void;
   /**
@@ -60,9 +62,9 @@ export async function readCustomResources(options: ReadOptions): Promise<CustomR
   );
   const checked = await checkDocuments(documents, options);
   problems.push(...checked.problems.map(remarkLine));
-  if (documents.length === 0 && problems.length === 0)
+  if (checked.inputs.length === 0 && problems.length === 0)
     problems.push(
-      `${options.sources.join(', ')}: there is no document in it; give at least one custom resource`,
+      `${options.sources.join(', ')}: there is no ${documents.length === 0 ? 'document' : 'custom resource'} in it; give at least one custom resource`,
     );
   if (problems.length > 0) throw new InputError(problems);
   return checked.inputs;
@@ -85,6 +87,7 @@ export async function checkDocuments(
   const kinds = new KnownKinds(options.kinds, options.warn);
   const inputs: CustomResourceInput[] = [];
   for (const document of documents) {
+    if (options.takes?.(document)) continue;
     const result = await readDocument(document, kinds, options);
     if (Array.isArray(result)) {
       const lines = result.map((problem) => [document.lineOf(problem.path), problem] as const);

@@ -793,6 +793,20 @@ describe('OwnedChildren, a construct that observes its children', () => {
     expect(seen.at(-1)).toBeUndefined();
   });
 
+  it('gives it the related objects, without what differs with each write, where the kind reads them', () => {
+    const pod = object(POD, 'a', { uid: 'p', resourceVersion: '7' });
+    const read: unknown[] = [];
+    const reading: Render = (_, __, inputs) => {
+      read.push(inputs?.related);
+      return [WEB];
+    };
+    const related = [{ ...POD, ...podsOf(WIDGET), namespaced: true, plural: 'pods' }];
+    for (const readsRelated of [true, false])
+      planned({ render: reading, kind: { readsRelated, related }, related: [pod] });
+    expect(read[0]).toEqual([object(POD, 'a')]);
+    expect(read.at(-1)).toBeUndefined();
+  });
+
   /** Renders `old` for as long as it is there and `new` isn't ready, and always `new`. */
   const replacing: Render = (_, __, inputs) => {
     const has = (name: string, ready = false): boolean =>

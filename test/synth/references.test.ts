@@ -163,3 +163,18 @@ test('custom resources that are given together are found by each other, with the
   const { text } = await renderList(parseResourceList(JSON.stringify(list)), { kinds: [chained] });
   expect(text).toContain('before: "[3,null]"');
 });
+
+test('objects that are referred to may stand in the same file; others are refused', async () => {
+  const all = (more: object[] = []): string =>
+    folderWith({
+      'all.json': [cr, ...(objects as object[]), ...more].map((one) => JSON.stringify(one)).join('\n---\n'),
+    });
+  const [file] = await synth({ kinds: [kind], sources: [all()] });
+  expect(file?.text).toContain('color: black');
+  const other = { apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: { name: 'a' } };
+  await expect(synth({ kinds: [kind], sources: [all([other])] })).rejects.toThrow('StatefulSet');
+  const alone = folderWith({ 'a.json': JSON.stringify((objects as object[])[0]) });
+  await expect(synth({ kinds: [kind], sources: [alone] })).rejects.toThrow(
+    'there is no custom resource in it',
+  );
+});

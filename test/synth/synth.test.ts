@@ -293,6 +293,16 @@ test('a kind that observes its children is rendered without them, which is said 
   expect(config).toMatchObject({ data: { address: '192.0.2.1' } });
 });
 
+test('fields of objects of others are left out of the manifests, with a note', async () => {
+  const { kind } = await loadKind('examples/nap/reconstruct.config.mjs');
+  const notes: string[] = [];
+  const sources = ['examples/nap/sample.yaml'];
+  expect(await synth({ kinds: [kind], sources, note: (line) => notes.push(line) })).toEqual([]);
+  expect(notes).toEqual([
+    "examples/nap/sample.yaml: document 1, line 1: Deployment web isn't rendered: it belongs to others, and the operator sets fields of it",
+  ]);
+});
+
 test('an object that two custom resources make is refused, as the operator would stall one of them', async () => {
   const globe = WEB.replace('kind: Widget', 'kind: Globe').replace('  namespace: shop\n', '');
   const widget = WEB.replace('  namespace: shop\n', '');

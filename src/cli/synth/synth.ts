@@ -6,11 +6,12 @@ import type { AnyObject, CustomResource } from '../../contract/object.js';
 import { readCustomResources } from '../../validate/custom-resource.js';
 import type { ReadOptions, CustomResourceInput } from '../../validate/custom-resource.js';
 import { remarkLine } from '../../validate/document.js';
-import type { Remark } from '../../validate/document.js';
+import type { Document, Remark } from '../../validate/document.js';
 import { manifestText, fileName, kindFileName } from '../../validate/output.js';
 import type { ManifestFile } from '../../validate/output.js';
 import { InputError } from '../../validate/problem.js';
-import { offlineInputs } from '../../render/references.js';
+import { isObject, objectsOf, offlineInputs } from '../../render/references.js';
+import { groupKind } from '../../contract/resource.js';
 import { copyPlain } from '../../render/synthesize.js';
 import { render } from '../../render/renderer.js';
 
@@ -40,14 +41,28 @@ export interface SynthOptions extends ReadOptions, RenderOptions {
  */
 export async function synth(options: SynthOptions): Promise<ManifestFile[]> {
   const texts = new Map<string, string>();
-  const inputs = await readCustomResources(options);
-  const { problems, notes } = renderAll(inputs, options, ({ name, objects }) => {
+  const referred: Document[] = [];
+  const isReferred = referredBy(options.kinds);
+  const takes = (document: Document): boolean => isReferred(document.value) && referred.push(document) > 0;
+  const inputs = await readCustomResources({ ...options, takes });
+  const references = [...(options.references ?? []), ...objectsOf(referred)];
+  const { problems, notes } = renderAll(inputs, { ...options, references }, ({ name, objects }) => {
     const text = manifestText(objects);
     if (text !== '') texts.set(name, (texts.get(name) ?? '') + text);
   });
   if (problems.length > 0) throw new InputError(problems.map(remarkLine));
   for (const note of notes) options.note?.(remarkLine(note));
   return [...texts].map(([name, text]) => ({ name, text })).sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Returns a function that reports whether a value is an object that kinds refer to, and of none of them. */
+function referredBy(kinds: readonly Kind[]): (value: unknown) => boolean {
+  const own = new Set(kinds.map(({ type }) => groupKind(type)));
+  const lookups = kinds.flatMap(({ rendering }) =>
+    'each' in rendering ? (rendering.each.references?.lookups ?? []) : [],
+  );
+  const types = new Set(lookups.map(({ type }) => groupKind(type)).filter((type) => !own.has(type)));
+  return (value) => isObject(value) && types.has(groupKind(value));
 }
 
 /** Objects that one file holds. */
