@@ -98,6 +98,10 @@ export function childReadiness(child: AnyObject): Readiness {
   }
   const [stalled, reconciling] = [holding('Stalled'), holding('Reconciling')];
   const condition = conditions.find((one) => one.type === 'Ready');
+  if (type === 'Pod' && phase === 'Pending' && !condition) {
+    const unscheduled = conditions.find((one) => one.type === 'PodScheduled' && one.status === 'False');
+    return said('progressing', unscheduled ?? {}, 'Pending', 'has yet to be scheduled');
+  }
   if (stalled) return said('stalled', stalled, 'Stalled', 'stalled');
   if (reconciling && condition?.status !== 'False')
     return progressing(`: ${reconciling.message ?? 'under way'}`);
