@@ -292,7 +292,8 @@ function checkChildren(kind: RenderedKind, cr: CustomResource, objects: readonly
     const child = contributedType(kind, object) ? withoutLabels(placed, labels) : placed;
     const what = `${owner} renders ${describeRef(child)}`;
     const { name, namespace } = child.metadata;
-    if (/^\.{1,2}$|[/%]/.test(name) || (namespace !== undefined && !NAMESPACE.test(namespace)))
+    const isOdd = namespace !== undefined && namespace.length <= LONGEST_LABEL && !NAMESPACE.test(namespace);
+    if (isOdd || /^\.{1,2}$|[/%]/.test(name))
       throw refusal(
         'InvalidName',
         `${what}, whose name is "." or "..", or has "/" or "%", or whose namespace is none; let the CRD refuse it where it comes from the spec`,
@@ -365,16 +366,19 @@ const LONGEST_NAME = 253;
  * A CronJob's Jobs get eleven characters more.
  * @see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/
  */
-const LONGEST_NAMES: Readonly<Record<string, number>> = { Service: 63, 'Job.batch': 63, 'CronJob.batch': 52 };
+const LONGEST_NAMES: Readonly<Record<string, number>> = {
+  ...{ Namespace: 63, Service: 63, 'Job.batch': 63, 'CronJob.batch': 52 },
+};
 
 /**
  * Refuses a name or a label that the API server would refuse, since it is made of the custom resource's and became too long.
  * @throws OperatorError `NameTooLong`, with the rule by which the CRD keeps such names out
  */
 function checkLengths(what: string, ownersName: string, object: AnyObject): void {
-  const { name, labels = {} } = object.metadata;
+  const { name, namespace = '', labels = {} } = object.metadata;
   const texts = [
     ['name', name, LONGEST_NAMES[groupKind(object)] ?? LONGEST_NAME] as const,
+    ['namespace', namespace, LONGEST_LABEL] as const,
     ...Object.entries(labels).map(([label, text]) => [`label ${label}`, text, LONGEST_LABEL] as const),
   ];
   const long = texts.find(([, text, most]) => text.length > most);
@@ -389,7 +393,7 @@ function checkLengths(what: string, ownersName: string, object: AnyObject): void
   const rule = `[{ rule: 'self.metadata.name.size() <= ${shortest}' }]`;
   throw refusal(
     'NameTooLong',
-    `${what}, whose ${field} has ${text.length} characters, of which ${field === 'name' ? `a ${object.kind}` : 'a label'} may have ${most}; make it shorter in the construct` +
+    `${what}, whose ${field} has ${text.length} characters, of which a ${field === 'name' ? object.kind : field.replace(/ .*/, '')} may have ${most}; make it shorter in the construct` +
       (shortest > 0 ? `, or let the CRD refuse it, with rules: ${rule} in defineCrd` : ''),
   );
 }

@@ -397,6 +397,15 @@ test.each(['a/configmaps/b', '..', 'a%2fb'])('a child in a namespace called %s i
   expect(reasonOf(() => render(kind, { ...cr, metadata: cluster }))).toMatch(/^InvalidName: /);
 });
 
+test('a namespace that is too long is reported with the rule for the CRD', () => {
+  const name = 'n'.repeat(56);
+  const metadata = { name: 'a', namespace: `preview-${name}` };
+  const kind = kindThat((scope) => void configMap(scope, 'a', { metadata }), 'Cluster');
+  const { metadata: _, ...cr } = widget(name, { image: 'nginx' });
+  const message = reasonOf(() => render(kind, { ...cr, metadata: { name } }));
+  expect(message).toMatch(/^NameTooLong: .*whose namespace has 64 characters, .*size\(\) <= 55'/);
+});
+
 /** What is told of a custom resource of that name. */
 function toldOf(name: string, build: Build): string {
   return reasonOf(() => render(kindThat(build), { ...widget(), metadata: { name, namespace: 'shop' } }));
