@@ -102,7 +102,6 @@ export function effectsOf(kind: Kind, context: KindContext): { made: Made[]; rem
   const watches = kind
     .controllers(context)
     .flatMap((controller) => controller.watches)
-    .filter(({ type }) => type.namespaced || elsewhere.includes(groupKind(type)))
     .filter(({ type }) => groupKind(type) !== groupKind(kind.type));
   const made = watches
     .filter(({ writes = [] }) => writes.includes('create') || writes.includes('patch'))
