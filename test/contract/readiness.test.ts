@@ -110,7 +110,12 @@ it.each<[type: string, status: object, phase: Phase, message: string, spec?: obj
     'progressing',
     'said so',
   ],
-  ['Pod of v1', { phase: 'Pending', ...condition('Ready', 'False', 'ContainersNotReady') }, 'failing', 'said so'],
+  [
+    'Pod of v1',
+    { phase: 'Pending', ...condition('Ready', 'False', 'ContainersNotReady') },
+    'failing',
+    'said so',
+  ],
   ['AppService of kosmos.io/v1', condition('Stalled', 'True', 'Invalid'), 'stalled', 'said so'],
   ['AppService of kosmos.io/v1', condition('Reconciling', 'True', 'RollingOut'), 'progressing', 'said so'],
   ['Certificate of cert-manager.io/v1', {}, 'ready', 'is applied'],

@@ -10,6 +10,7 @@ const examples = await Promise.all(
     'team',
     'guestbook',
     'port-rule',
+    'preview',
     'event-bus',
     'indexed-job',
     'journal',
@@ -20,6 +21,7 @@ const examples = await Promise.all(
     'ring',
     'scheduled-task',
     'tenant',
+    'web-app',
     'web-page',
   ].map((name) => Example.load(name)),
 );
@@ -58,7 +60,7 @@ describe.each(examples.map((example) => [example.kind.name, example] as const))(
     const notes = [
       ...(example.kind.generated
         ? [
-            "sample.yaml: document 1, line 1: Secret orders-journal-generated isn't rendered: the operator makes its values",
+            `sample.yaml: document 1, line 1: Secret ${example.sample.metadata.name}-${example.kind.name}-generated isn't rendered: the operator makes its values`,
           ]
         : []),
       ...(example.kind.observes

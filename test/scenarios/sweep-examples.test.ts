@@ -16,6 +16,8 @@ test.each([
   ['nap', 'sweep.mjs'],
   ['ring', 'sweep.mjs'],
   ['pod-history', 'sweep.mjs'],
+  ['preview', 'sweep.mjs'],
+  ['web-app', 'sweep.mjs'],
 ])(
   'examples/%s passes its sweep, with a sandbox of its own',
   { timeout: 580_000 },

@@ -1,0 +1,4 @@
+// @ts-check
+import { preview } from './kind.mjs';
+
+export default { kinds: [preview] };

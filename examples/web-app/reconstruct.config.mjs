@@ -1,0 +1,4 @@
+// @ts-check
+import { webApp } from './kind.mjs';
+
+export default { kinds: [webApp] };

@@ -1,0 +1,18 @@
+// @ts-check
+import { readSamples, sweepCommand } from 'cdk8s-reconstruct/testing';
+import { webApp } from './kind.mjs';
+
+await sweepCommand(
+  webApp,
+  async () => {
+    const [sample] = await readSamples(webApp, new URL('sample.yaml', import.meta.url));
+    return [
+      sample,
+      { ...sample, spec: { image: 'registry.k8s.io/pause:3.10', ingress: { enabled: false } } },
+    ];
+  },
+  {
+    // Other namespaces than that of the sample aren't there.
+    notWalked: ['namespace'],
+  },
+);
