@@ -18,6 +18,8 @@ await sweepCommand(
           spec: {
             containers: [{ name: 'job', image: 'registry.k8s.io/pause:3.10.1' }],
             restartPolicy: 'Never',
+            // The nodes of the sandbox would run it again.
+            schedulerName: 'none',
           },
           status: { phase },
         })),
