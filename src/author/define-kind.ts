@@ -22,7 +22,7 @@ import type { OwnFunctions } from './owned-children.js';
 import { ReferenceResolver } from './references.js';
 import type { AnyReference, ReferenceProps, ReferencesOf } from './references.js';
 import type { RelatedTypeProps, StatusFunction } from './status.js';
-import type { TypedCrd } from './typed-crd.js';
+import type { FromSchema, TypedCrd } from './typed-crd.js';
 
 /** A type that a construct may make. */
 export interface ChildTypeProps extends ResourceTypeProps {
@@ -91,6 +91,8 @@ export interface KindProps<
   Remembers extends boolean = false,
   Finalizes extends boolean = false,
   ReadsRelated extends boolean = false,
+  Rules extends StructuralSchema = StructuralSchema,
+  Config extends StructuralSchema | undefined = undefined,
 > {
   /**
    * The CRD, as `defineCrd` makes it, or the YAML file that holds it: `new URL('./crd.yaml', import.meta.url)` for one
@@ -106,7 +108,9 @@ export interface KindProps<
     Observes extends true ? readonly ObservedChildOf<Children[number]>[] : undefined,
     Remembers extends true ? Partial<Status> : undefined,
     Finalizes extends true ? boolean : undefined,
-    ReadsRelated extends true ? readonly AnyObject[] : undefined
+    ReadsRelated extends true ? readonly AnyObject[] : undefined,
+    FromSchema<Rules>,
+    FromSchema<Config>
   >;
   /**
    * Other objects that the construct reads, by the names of its props' `references`. A change of one renders again; nothing
@@ -177,14 +181,21 @@ export interface KindProps<
    * operator whose policy has no such section gets the schema's `default`, if there is one.
    * @default - the kind knows no policy, and a section for it is refused
    */
-  readonly policySchema?: StructuralSchema;
+  readonly policySchema?: Rules;
+  /**
+   * The operator's own configuration, such as a domain or an image: a schema like that of a CRD, for the kind's section of the file of
+   * `--settings`. Construct and status function get it as `settings`, with the defaults of the schema. Where a required value without a
+   * default isn't given, custom resources are stalled with the reason `SettingsMissing`. Not for secrets: name a Secret there.
+   * @default - the kind has no settings, and a section for it is refused
+   */
+  readonly settingsSchema?: Config;
   /**
    * Computes the status of the custom resource from its children, of which some may not be there yet. Where something
    * couldn't be rendered or applied, that error stands in the conditions instead of the readiness. A field that the
    * schema of the status lacks is an error; the compiler lets it pass beside a field that is there.
    * @default - ready when every child is, by the rules of kstatus; see `childReadiness`
    */
-  readonly status?: StatusFunction<Spec, Status, ChildOf<Children[number]>>;
+  readonly status?: StatusFunction<Spec, Status, ChildOf<Children[number]>, FromSchema<Config>>;
 }
 
 /**
@@ -213,8 +224,22 @@ export function defineKind<
   const Remembers extends boolean = false,
   const Finalizes extends boolean = false,
   const ReadsRelated extends boolean = false,
+  const Rules extends StructuralSchema = StructuralSchema,
+  const Config extends StructuralSchema | undefined = undefined,
 >(
-  props: KindProps<Spec, Status, Children, References, Values, Observes, Remembers, Finalizes, ReadsRelated>,
+  props: KindProps<
+    Spec,
+    Status,
+    Children,
+    References,
+    Values,
+    Observes,
+    Remembers,
+    Finalizes,
+    ReadsRelated,
+    Rules,
+    Config
+  >,
 ): OwnedKind {
   checkOptions(props);
   const defined = kindOf(props.crd);
@@ -237,6 +262,7 @@ export function defineKind<
     }),
     related: (props.related ?? []).map((type) => ({ ...type, ...resourceType(type) })),
     ...(props.policySchema && { policySchema: props.policySchema }),
+    ...(props.settingsSchema && { settingsSchema: props.settingsSchema }),
   };
   if (props.readsRelated && kind.related.length === 0)
     throw misdefined(
@@ -412,7 +438,7 @@ const NAMES = [
     'contributes',
     'related',
   ],
-  ...['handOver', 'policySchema', 'status'],
+  ...['handOver', 'policySchema', 'settingsSchema', 'status'],
 ];
 const OF_A_TYPE = ['apiVersion', 'kind', 'plural', 'namespaced'];
 const OF_A_REFERENCE = [...OF_A_TYPE, ...WAYS, 'namespace', 'optional', 'data'];

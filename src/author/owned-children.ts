@@ -14,6 +14,7 @@ import type {
   Step,
 } from '../contract/plan.js';
 import { Renderer } from '../render/renderer.js';
+import { settingsOf } from '../render/synthesize.js';
 import type { OperatorError } from '../contract/error.js';
 import { secretType } from '../values/generated.js';
 import type { GeneratedSecrets } from './generated.js';
@@ -152,7 +153,7 @@ export class OwnedChildren implements Controller {
 
   constructor(
     private readonly owning: OwningKind,
-    private readonly context: Pick<KindContext, 'render' | 'policyInForce' | 'selector' | 'namespaces'>,
+    private readonly context: Pick<KindContext, 'render' | 'inForce' | 'selector' | 'namespaces'>,
     private readonly functions: OwnFunctions = {},
   ) {
     const { selector } = context;
@@ -618,9 +619,10 @@ export class OwnedChildren implements Controller {
     if (!status || unreadableFor(cr)) return { report: {} };
     const related = this.related(pass);
     const input = { cr: cr as never, children, related, failures, now, ...(last && { last }) };
-    return reportOf(cr, this.owning.statusFields, failures, () =>
-      reading([...children, ...related], () => status(input)),
-    );
+    return reportOf(cr, this.owning.statusFields, failures, () => {
+      const settings = settingsOf(this.owning, this.context.inForce?.current);
+      return reading([...children, ...related], () => status({ ...input, settings }));
+    });
   }
 }
 

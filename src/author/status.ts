@@ -64,10 +64,13 @@ export interface StatusReport<Status extends object> {
   readonly requeueAt?: Date;
 }
 
-/** Computes the status of a custom resource. It must be pure, and its result without counters or the current time, since a status that differs is written each time. */
-export type StatusFunction<Spec, Status extends object, Child extends AnyObject = AnyObject> = (
-  input: StatusInput<Spec, Status, Child>,
-) => StatusReport<Status>;
+/** Computes the status of a custom resource; gets the settings as the construct does. It must be pure, and its result without counters or the current time, since a status that differs is written each time. */
+export type StatusFunction<
+  Spec,
+  Status extends object,
+  Child extends AnyObject = AnyObject,
+  Settings = unknown,
+> = (input: StatusInput<Spec, Status, Child> & { readonly settings: Settings }) => StatusReport<Status>;
 
 /** Returns the failure that the conditions show. */
 export function worstOf(failures: readonly Failure[]): OperatorError | undefined {

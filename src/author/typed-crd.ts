@@ -1,4 +1,4 @@
-import type { CustomResourceDefinition } from '../contract/crd.js';
+import type { CustomResourceDefinition, StructuralSchema } from '../contract/crd.js';
 import type { CustomResourceProps, Generated } from '../contract/kind.js';
 import type { AnyObject } from '../contract/object.js';
 import type { ObservedChildOf } from './kubernetes-types.js';
@@ -38,7 +38,8 @@ export type StatusOf<Source> = Source extends TypedCrd<unknown, infer Status> ? 
  * The props of the construct that renders a custom resource: `constructor(scope, id, { metadata, spec }: PropsOf<typeof crd>)`;
  * with what the kind declares beside it, `PropsOf<typeof crd, { references: typeof references; generated: typeof generated }>`;
  * with `observes`, `PropsOf<typeof crd, { children: typeof children }>`; with `remembers`, `finalizes` or `readsRelated`,
- * `PropsOf<typeof crd, { remembers: true; finalizes: true }>`.
+ * `PropsOf<typeof crd, { remembers: true; finalizes: true }>`; with `settingsSchema` or `policySchema`,
+ * `PropsOf<typeof crd, { settingsSchema: typeof settingsSchema }>`.
  */
 export type PropsOf<
   Source,
@@ -49,6 +50,8 @@ export type PropsOf<
     readonly remembers?: true;
     readonly finalizes?: true;
     readonly readsRelated?: true;
+    readonly policySchema?: StructuralSchema;
+    readonly settingsSchema?: StructuralSchema;
   } = object,
 > = CustomResourceProps<SpecOf<Source>> &
   (Parts extends { readonly references: infer All } ? { readonly references: ReferencesOf<All> } : unknown) &
@@ -60,7 +63,9 @@ export type PropsOf<
     : unknown) &
   (Parts extends { readonly remembers: true } ? { readonly status: Partial<StatusOf<Source>> } : unknown) &
   (Parts extends { readonly finalizes: true } ? { readonly deleted: boolean } : unknown) &
-  (Parts extends { readonly readsRelated: true } ? { readonly related: readonly AnyObject[] } : unknown);
+  (Parts extends { readonly readsRelated: true } ? { readonly related: readonly AnyObject[] } : unknown) &
+  (Parts extends { readonly policySchema: infer Of } ? { readonly policy?: FromSchema<Of> } : unknown) &
+  (Parts extends { readonly settingsSchema: infer Of } ? { readonly settings: FromSchema<Of> } : unknown);
 
 /** Enums of a generated class are their values, its unions what they hold, and its dates text. */
 type OnTheWire<Type> = 0 extends 1 & Type
@@ -89,15 +94,17 @@ type MembersOnTheWire<Type> = { readonly [Name in keyof Type]: OnTheWire<Type[Na
  * The type of the values that a structural schema allows, as the API server stores them: what has a default is there.
  * Where the schema says nothing, it is `unknown`. A part that is defined apart needs `as const`.
  */
-export type FromSchema<Schema> = Schema extends {
-  readonly '~standard': { readonly types?: { readonly output: infer Output } | undefined };
-}
-  ? Output
-  : Schema extends { readonly static: infer Static }
-    ? Static
-    : Schema extends { readonly nullable: true }
-      ? NotNull<Schema> | null
-      : NotNull<Schema>;
+export type FromSchema<Schema> = Schema extends undefined
+  ? undefined
+  : Schema extends {
+        readonly '~standard': { readonly types?: { readonly output: infer Output } | undefined };
+      }
+    ? Output
+    : Schema extends { readonly static: infer Static }
+      ? Static
+      : Schema extends { readonly nullable: true }
+        ? NotNull<Schema> | null
+        : NotNull<Schema>;
 
 /** Type of members by their schemas, of which none is required; no member at all where there are none. */
 export type FromStatus<Properties> = [keyof Properties] extends [never]

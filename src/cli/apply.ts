@@ -30,7 +30,7 @@ import { putOver, readGiven } from './given.js';
 import type { Given } from './given.js';
 import { responsibleOperator } from './operators.js';
 import { CliError, counted, plain, print, warn } from './output.js';
-import { policyOf } from './policy-file.js';
+import { adminFiles } from './admin-file.js';
 import { follow } from './reader.js';
 import type { List } from './reader.js';
 import { look, wordByChildren } from './tree/model.js';
@@ -48,14 +48,14 @@ interface ApplyOptions extends SharedOptions {
 /** `reconstruct apply`: applies custom resources and their children once, without a controller. */
 export async function runApply(sources: readonly string[], options: ApplyOptions): Promise<void> {
   const kinds = await loadKinds(options);
-  const policy = await policyOf(options);
+  const files = await adminFiles(options);
   const report = (line: string): Promise<void> => print(`${plain(line)}\n`);
   const { operatorNamespace, prune = false, dryRun = false, recursive = false, timeout } = options;
   const deadline = performance.now() + timeout;
   await withCluster(options, async (cluster, { transport, api, namespace }) => {
     const applied = await applyResources({
       ...{ sources, kinds, transport, namespace, warn, report, prune, dryRun, recursive },
-      render: (kind, cr, inputs) => render(kind, cr, { ...inputs, ...(policy && { policy }) }),
+      render: (kind, cr, inputs) => render(kind, cr, { ...inputs, ...files }),
       operatorOf: responsibleOperator({ cluster, warn, operatorNamespace }),
       ...(options.wait && { deadline }),
     });

@@ -8,7 +8,7 @@ import { LOG_FORMATS, LOG_LEVELS } from '../telemetry/logger.js';
 import { CHILDREN, DEFAULT_CHILDREN } from './init/options.js';
 import * as parse from './options.js';
 import { CLUSTER, CONFIG, flag, kindOptions, KINDS, WATCH_NAMESPACE } from './options.js';
-import { fnOptions, namespaceOption, operatorOption, policyOption } from './options.js';
+import { adminOptions, fnOptions, namespaceOption, operatorOption } from './options.js';
 import { operatorImage, packageVersion } from './package.js';
 
 /** Option that asks the API server what would be done, and writes nothing. */
@@ -117,7 +117,7 @@ const OPERATOR = operatorOption(
   `where the controller runs (default: where it is installed, else ${DEFAULT_NAMESPACE})`,
 );
 const ANY_OPERATOR = operatorOption('where an operator may be installed (default: any namespace)');
-const OPERATOR_POLICY = policyOption('that of the installed operator');
+const OPERATOR_FILES = adminOptions('that of the installed operator', 'those of the installed operator');
 const YES = new Option('-y, --yes', 'do not ask, as on a terminal; needed where there is none');
 
 function synthCommand(): Command {
@@ -128,7 +128,7 @@ function synthCommand(): Command {
     .option('-o, --output <dir>', 'folder for one file per custom resource (default: standard output)')
     .addOption(flag('--stdout', 'standard output, also when run by "cdk8s synth"').conflicts('output'))
     .option('--references <file>', 'objects that are referred to; may be given several times', parse.several)
-    .with(namespaceOption(), CONFIG, KINDS, policyOption(), ...kindOptions())
+    .with(namespaceOption(), CONFIG, KINDS, ...adminOptions(), ...kindOptions())
     .runsOnSources(async () => (await import('./synth.js')).runSynth);
 }
 
@@ -155,7 +155,7 @@ function diffCommand(): Command {
     .addOption(selectorOption('all live custom resources'))
     .option('--details <number>', 'with --all: number of objects that are shown in full', parse.count)
     .addOption(outputFormat('text', 'json', 'yaml'))
-    .with(namespaceOption(OF_CONTEXT), CONFIG, KINDS, OPERATOR_POLICY, WATCH_NAMESPACE, OPERATOR)
+    .with(namespaceOption(OF_CONTEXT), CONFIG, KINDS, ...OPERATOR_FILES, WATCH_NAMESPACE, OPERATOR)
     .with(...CLUSTER, ...kindOptions())
     .runs(async () => (await import('./diff.js')).runDiff);
 }
@@ -172,7 +172,7 @@ function applyCommand(): Command {
     .option('--wait', 'wait until they are ready, and report why they are not')
     .addOption(new DryRunOption(', or use "synth", which needs no cluster').conflicts('wait'))
     .addOption(flag('--timeout <duration>', 'how long to wait', parse.duration).default(300_000, '5m'))
-    .with(namespaceOption(OF_CONTEXT), CONFIG, KINDS, policyOption(), ANY_OPERATOR, ...CLUSTER)
+    .with(namespaceOption(OF_CONTEXT), CONFIG, KINDS, ...adminOptions(), ANY_OPERATOR, ...CLUSTER)
     .runsOnSources(async () => (await import('./apply.js')).runApply);
 }
 
@@ -186,7 +186,7 @@ function adoptCommand(): Command {
     .takesSources(LIVE_RESOURCES)
     .addOption(new DryRunOption())
     .addOption(YES)
-    .with(namespaceOption(OF_CONTEXT), CONFIG, KINDS, OPERATOR_POLICY, OPERATOR, ...CLUSTER)
+    .with(namespaceOption(OF_CONTEXT), CONFIG, KINDS, ...OPERATOR_FILES, OPERATOR, ...CLUSTER)
     .runs(async () => (await import('./adopt.js')).runAdopt);
 }
 
@@ -273,7 +273,7 @@ function runCommand(): Command {
     flag('--metrics-cert-name <file>', 'the certificate in that folder').default('tls.crt'),
     flag('--metrics-cert-key <file>', 'its key in that folder').default('tls.key'),
     flag('--health-bind-address <address>', 'serves /healthz and /readyz; 0 is off').default(':8081'),
-    ...[CONFIG, KINDS, policyOption('all but routes is allowed'), WATCH_NAMESPACE],
+    ...[CONFIG, KINDS, ...adminOptions('all but routes is allowed'), WATCH_NAMESPACE],
     flag(
       '--watch-namespace-selector <labels>',
       'only custom resources in namespaces with these labels, as they change (default: all)',
@@ -333,7 +333,7 @@ export function installCommand(): Command {
       '--accept-data-loss',
       'with --apply: apply CRDs even if stored objects lose fields, become invalid, or are of a version that goes',
     ),
-    ...[policyOption('all but routes is allowed'), WATCH_NAMESPACE, ...kindOptions()],
+    ...[...adminOptions('all but routes is allowed'), WATCH_NAMESPACE, ...kindOptions()],
   ];
   return new Command('install')
     .summary("print or apply the operator's own manifests")

@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Command, CommanderError } from 'commander';
 import { OperatorError } from '../contract/error.js';
+import { ADMIN_FILES } from '../contract/kind.js';
+import type { AdminFile, Sections } from '../contract/kind.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import { suggest } from '../values/suggest.js';
@@ -13,7 +15,7 @@ import { fnOptions, kindFlagValues } from './options.js';
 import type { SharedOptions } from './options.js';
 import { loadKinds } from './config.js';
 import { CliError, print, printError } from './output.js';
-import { policyOf, policyParser } from './policy-file.js';
+import { adminFiles, sectionsParser } from './admin-file.js';
 
 /** `reconstruct fn`: renders the custom resources of a ResourceList, for kustomize, kpt and others. */
 export async function runFn(flags: SharedOptions): Promise<void> {
@@ -36,7 +38,7 @@ export async function runFn(flags: SharedOptions): Promise<void> {
 async function optionsFor({ functionConfig }: ResourceList, flags: SharedOptions) {
   const object = functionConfig?.object;
   const isOptions = object?.apiVersion === 'v1' && object.kind === 'ConfigMap';
-  const { given, policy: text } = isOptions ? readOptions(object, flags) : { given: {} };
+  const { given, texts = [] } = isOptions ? readOptions(object, flags) : { given: {} };
   const all: SharedOptions = { ...given, ...flags };
   const kinds = await loadKinds(all);
   // A list that isn't understood may restrict something.
@@ -45,33 +47,33 @@ async function optionsFor({ functionConfig }: ResourceList, flags: SharedOptions
       `${object.kind} of ${object.apiVersion} is nothing that is known here; give a ConfigMap with options, or one of ` +
         kinds.map(({ type }) => type.kind).join(', '),
     );
-  const policy =
-    text === undefined ? await policyOf(all) : (await policyParser(all))('functionConfig: data.policy', text);
+  const ofList: Record<string, Sections> = {};
+  for (const [name, text] of texts)
+    ofList[name] = (await sectionsParser(all))(name, `functionConfig: data.${name}`, text);
   const { namespace } = all;
   return {
-    ...{ kinds, flags: kindFlagValues(all) },
+    ...{ kinds, flags: kindFlagValues(all), files: { ...(await adminFiles(all)), ...ofList } },
     ...(namespace !== undefined && { namespace }),
-    ...(policy && { policy }),
   };
 }
 
-/** A list may not name code to run, and a policy is given as text. */
-const NOT_HERE: readonly string[] = ['config', 'policy'];
+/** A list may not name code to run, and files of the admin are given as text. */
+const NOT_HERE: readonly string[] = ['config', ...ADMIN_FILES];
 
 /**
- * Reads options from a ConfigMap, whose keys are their names without dashes; `policy` holds the policy itself.
+ * Reads options from a ConfigMap, whose keys are their names without dashes; `policy` and `settings` hold these themselves.
  * @param flags of the command line, which has the last word: a list comes from anywhere
  * @throws CliError with exit code 2
  */
 function readOptions(
   { data }: AnyObject,
   flags: SharedOptions,
-): { readonly given: object; readonly policy?: string } {
+): { readonly given: object; readonly texts: ReadonlyMap<AdminFile, string> } {
   const command = new Command();
   for (const option of fnOptions()) command.addOption(option);
   const names = command.options.flatMap(({ long }) => (long ? [long.slice(2)] : []));
-  const known = ['policy', ...names.filter((name) => !NOT_HERE.includes(name))];
-  let policy: string | undefined;
+  const known = [...ADMIN_FILES, ...names.filter((name) => !NOT_HERE.includes(name))];
+  const texts = new Map<AdminFile, string>();
   const args: string[] = [];
   for (const [key, value] of Object.entries((data ?? {}) as Readonly<Record<string, unknown>>)) {
     if (!known.includes(key)) {
@@ -81,7 +83,8 @@ function readOptions(
     }
     if (typeof value !== 'string')
       throw refusal(`data.${key}: ${showValue(value)} is not text; put it in quotes`);
-    if (key === 'policy') policy = value;
+    const file = ADMIN_FILES.find((name) => name === key);
+    if (file) texts.set(file, value);
     else args.push(`--${key}=${value}`);
   }
   let given: object;
@@ -92,13 +95,13 @@ function readOptions(
     if (!(error instanceof CommanderError)) throw error;
     throw refusal(error.message.replace(/^error: /, ''));
   }
-  const ofList = { ...given, policy } as Readonly<Record<string, unknown>>;
+  const ofList = { ...given, ...Object.fromEntries(texts) } as Readonly<Record<string, unknown>>;
   for (const [name, value] of Object.entries(flags)) {
     if (ofList[name] === undefined || isDeepStrictEqual(ofList[name], value)) continue;
     const long = command.options.find((option) => option.attributeName() === name)?.long ?? name;
     throw refusal(`data.${long.replace(/^--/, '')}: ${long} gives another one already; remove it`);
   }
-  return { given, ...(policy !== undefined && { policy }) };
+  return { given, texts };
 }
 
 function refusal(message: string): CliError {

@@ -23,7 +23,7 @@ import type { SharedOptions } from './options.js';
 import { kindsOnRequest, loadKinds } from './config.js';
 import { refuseDataLoss } from './data-loss.js';
 import { CliError, confirmed, print, printError, printWritten } from './output.js';
-import { policyParser, readPolicy } from './policy-file.js';
+import { givenFiles } from './admin-file.js';
 import { operatorImage } from './package.js';
 
 interface InstallOptions extends SharedOptions {
@@ -49,16 +49,14 @@ interface InstallOptions extends SharedOptions {
 export async function runInstall(options: InstallOptions, command: Command): Promise<void> {
   const isGiven = (option: string): boolean => command.getOptionValueSource(option) === 'cli';
   refuseContradictions(options, isGiven('namespace'));
-  const { namespace, image, replicas, watchNamespace, policy: file, runbooks } = options;
+  const { namespace, image, replicas, watchNamespace, runbooks } = options;
   const kinds = await loadKinds(options);
   if (options.argoHealth) return print(writeYaml(argoHealthPatch(kinds)));
-  const text = file === undefined ? undefined : await readPolicy(file);
   const props: InstallProps = {
     ...{ namespace, image, replicas, kinds, flags: kindFlagValues(options) },
     ...(options.omitUserIds && { omitUserIds: true }),
     ...(watchNamespace && { watchNamespaces: watchNamespace }),
-    ...(file !== undefined &&
-      text !== undefined && { policy: { text, parsed: (await policyParser(options))(file, text) } }),
+    ...(await givenFiles(options)),
     ...(options.monitoring && {
       monitoring: {
         parts: options.monitoring,

@@ -1,6 +1,15 @@
 import type { V1Deployment, V1Lease } from '@kubernetes/client-node';
 import { messageOf, OperatorError } from '../contract/error.js';
-import type { FlagValues, Kind, KindContext, Policy, Render } from '../contract/kind.js';
+import { ADMIN_FILES } from '../contract/kind.js';
+import type {
+  AdminFile,
+  AdminFiles,
+  FlagValues,
+  Kind,
+  KindContext,
+  Render,
+  Sections,
+} from '../contract/kind.js';
 import { LEASE_NAME } from '../contract/names.js';
 import { byName, describeRef } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
@@ -16,10 +25,12 @@ import {
   isOperator,
   operatorOf,
   PART_SELECTOR,
-  policyOf,
+  storedFile,
 } from '../install/installed.js';
 import type { InstalledOperator } from '../install/installed.js';
 import { DEFAULT_NAMESPACE, INSTALL_NAME, kindName } from '../install/names.js';
+import { WORDS } from './admin-file.js';
+import type { SectionsParser } from './admin-file.js';
 import { CliError } from './output.js';
 import type { List } from './reader.js';
 
@@ -205,12 +216,12 @@ export function responsibleOperator(
 
 export interface OperatorContextProps extends OperatorProps {
   readonly render: Render;
-  /** Parses the policy of the installed operator. @throws CliError where the text is no policy */
-  readonly parsePolicy: (name: string, text: string) => Promise<Policy>;
+  /** Parses a file of the installed operator. @throws CliError where the text can't be used */
+  readonly parse: (...text: Parameters<SectionsParser>) => Promise<Sections>;
   /** Given flags win over those of the operator. */
   readonly flags: FlagValues;
   readonly watchNamespaces?: readonly string[] | undefined;
-  readonly policy?: Policy | undefined;
+  readonly files?: AdminFiles;
   readonly note: (line: string) => void;
 }
 
@@ -226,27 +237,30 @@ export type ContextFor = (
 export function operatorContext(props: OperatorContextProps): ContextFor {
   const { render, watchNamespaces, operatorNamespace, warn } = props;
   const read = readOnce(props);
-  const policies = new Map<string, Promise<Policy | undefined>>();
+  const readings = new Map<string, Promise<Sections | undefined>>();
   return async (kind, namespaces) => {
     const found = await read();
-    let { policy } = props;
-    const mayBeRestricted = kind.policySchema !== undefined && policy === undefined;
-    const isAssumed = mayBeRestricted || (operatorNamespace === undefined && kind.flags !== undefined);
+    let files: AdminFiles = { ...props.files };
+    const unknown = ADMIN_FILES.filter((name) => kind[`${name}Schema` as const] && !files[name]);
+    const isAssumed = unknown.length > 0 || (operatorNamespace === undefined && kind.flags !== undefined);
     if (found instanceof OperatorError && isAssumed)
       warn(
         `Which operator is installed can't be seen (${found.message}): one in ${operatorNamespace ?? DEFAULT_NAMESPACE}, without ` +
-          'flags, that forbids nothing, is assumed; say more with --operator-namespace, --policy and the flags that "run" has',
+          `flags and settings, that forbids nothing, is assumed; say more with ${['operator-namespace', ...unknown].map((name) => `--${name}`).join(', ')} and the flags that "run" has`,
       );
     const operator = found instanceof OperatorError ? undefined : choose(kind, found, namespaces, warn);
-    if (mayBeRestricted && operator) {
-      const reading = policies.get(operator.namespace) ?? readPolicy(operator, props);
-      policies.set(operator.namespace, reading);
-      policy = await reading;
-    }
+    if (operator)
+      for (const name of unknown) {
+        const key = `${operator.namespace} ${name}`;
+        const reading = readings.get(key) ?? readStored(name, operator, props);
+        readings.set(key, reading);
+        files = { ...files, [name]: await reading };
+      }
     const watched = watchNamespaces ?? operator?.watchNamespaces;
-    const section = policy?.[kind.name];
+    const section = files.policy?.[kind.name];
     return {
-      render: (rendered, cr, inputs) => render(rendered, cr, { ...inputs, ...(policy && { policy }) }),
+      render: (rendered, cr, inputs) => render(rendered, cr, { ...inputs, ...files }),
+      inForce: { current: files },
       flags: { ...(operator && flagsOf(operator, kind.flags ?? [])), ...props.flags },
       operatorNamespace: operatorNamespace ?? operator?.namespace ?? DEFAULT_NAMESPACE,
       ...(section !== undefined && { policy: section }),
@@ -278,32 +292,33 @@ function choose(
 }
 
 /**
- * Reads the policy of an operator as its ConfigMap has it now: an empty one where it has none, undefined where it may not
- * be read.
+ * Reads a file of an operator as its ConfigMap has it now: an empty one where it has none, undefined where it may not be read.
  *
  * **Caveats.** An operator takes up a change within a minute or so, and some of it at its next start.
  *
  * @throws CliError with exit code 3 where it is invalid: the operator continues with the one before, which only it knows
  */
-async function readPolicy(
+async function readStored(
+  name: AdminFile,
   operator: InstalledOperator,
-  { cluster, parsePolicy, warn, note }: OperatorContextProps,
-): Promise<Policy | undefined> {
+  { cluster, parse, warn, note }: OperatorContextProps,
+): Promise<Sections | undefined> {
   const { namespace } = operator;
+  const { assumed, it, previous } = WORDS[name];
   try {
-    const stored = await policyOf(cluster, operator);
+    const stored = await storedFile(name, cluster, operator);
     if (!stored) return {};
-    const policy = await parsePolicy(stored.name, stored.text);
-    note(`Judged by the policy of the operator in ${namespace}: ${stored.name}`);
-    return policy;
+    const sections = await parse(name, stored.name, stored.text);
+    note(`Judged by the ${name} of the operator in ${namespace}: ${stored.name}`);
+    return sections;
   } catch (error) {
     if (error instanceof CliError) {
-      const consequence = `The operator in ${namespace} continues with the policy that it had before; correct it, or give that one with --policy`;
+      const consequence = `The operator in ${namespace} continues with the ${name} that it had before; correct ${it}, or give ${previous} with --${name}`;
       throw new CliError([...error.lines, consequence], 3);
     }
     if (!(error instanceof OperatorError)) throw error;
     warn(
-      `The policy of the operator in ${namespace} can't be read (${error.message}): that it forbids nothing is assumed; give it with --policy`,
+      `The ${name} of the operator in ${namespace} can't be read (${error.message}): ${assumed} is assumed; give ${it} with --${name}`,
     );
     return undefined;
   }

@@ -26,6 +26,7 @@ export interface SharedOptions extends ClusterOptions {
   readonly config?: string;
   readonly kinds?: readonly string[];
   readonly policy?: string;
+  readonly settings?: string;
   readonly namespace?: string;
   readonly recursive?: boolean;
   readonly watchNamespace?: readonly string[];
@@ -63,8 +64,12 @@ export const CLUSTER: readonly Option[] = [
   flag('-v, --verbose', 'print each request to standard error, without credentials and bodies'),
 ].map((option) => option.helpGroup('Options of the cluster:'));
 
-export function policyOption(usual = 'everything is allowed'): Option {
-  return flag('--policy <file>', `file with the administrator's policy (default: ${usual})`);
+/** Returns the options of the admin's files. @param usual default of the policy @param defaults that of the settings */
+export function adminOptions(usual = 'everything is allowed', defaults = 'those of the kinds'): Option[] {
+  return [
+    flag('--policy <file>', `file with the administrator's policy (default: ${usual})`),
+    flag('--settings <file>', `file with the settings of the operator's kinds (default: ${defaults})`),
+  ];
 }
 
 /** @param usual its default */
@@ -79,7 +84,7 @@ export function operatorOption(description: string): Option {
 
 /** Returns the options of `fn`, which may come from the ConfigMap of a list, too. */
 export function fnOptions(): Option[] {
-  return [namespaceOption(), CONFIG, KINDS, policyOption(), ...kindOptions()];
+  return [namespaceOption(), CONFIG, KINDS, ...adminOptions(), ...kindOptions()];
 }
 
 /** Returns the options of the built-in kinds. The help of a project that leaves these kinds out doesn't show them. */

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { DriftMode } from '../contract/plan.js';
-import type { Kind, KindContext, Policy } from '../contract/kind.js';
+import { ADMIN_FILES } from '../contract/kind.js';
+import type { AdminFile, AdminFiles, Kind, KindContext } from '../contract/kind.js';
 import { Api } from '../client/api.js';
 import { systemClock } from '../client/clock.js';
 import { UserCredentials } from '../client/credentials.js';
@@ -9,7 +10,7 @@ import { Manager } from '../engine/loop/manager.js';
 import { ScrapeReview } from '../engine/loop/scrape-review.js';
 import { UndiciTransport } from '../client/transport.js';
 import type { Transport } from '../client/transport.js';
-import { synthesize } from '../render/synthesize.js';
+import { settingsOf, synthesize } from '../render/synthesize.js';
 import { certificateIn, selfSignedCertificate } from '../telemetry/certificate.js';
 import { checkedPath } from '../telemetry/checks.js';
 import type { Check } from '../telemetry/checks.js';
@@ -24,7 +25,7 @@ import type { SharedOptions } from './options.js';
 import { loadKinds } from './config.js';
 import { BUG, untilInterrupted } from './exit.js';
 import { CliError } from './output.js';
-import { FollowedPolicy, policyParser, readPolicy } from './policy-file.js';
+import { FollowedFile, readAdminFile, sectionsParser } from './admin-file.js';
 import { packageVersion } from './package.js';
 
 interface RunOptions extends SharedOptions {
@@ -52,28 +53,35 @@ export async function runController(options: RunOptions): Promise<void> {
   checkSelectable(kinds, options);
   const log = await createLogger({ level: options.logLevel, format: options.logFormat });
   const metrics = new Metrics();
-  const { policy: file, watchNamespace } = options;
-  const policy =
-    file === undefined
-      ? undefined
-      : await FollowedPolicy.open({
-          ...{ file, kinds, clock: systemClock, log, metrics },
-          ...{ read: () => readPolicy(file), parse: await policyParser(options) },
-        });
+  const { watchNamespace } = options;
+  const files = new Map<AdminFile, FollowedFile>();
+  for (const name of ADMIN_FILES) {
+    const file = options[name];
+    if (file === undefined) continue;
+    const parse = await sectionsParser(options);
+    const read = () => readAdminFile(name, file);
+    const props = { name, file, kinds, clock: systemClock, log, metrics, read, parse };
+    files.set(name, await FollowedFile.open(props));
+  }
+  const contents = (): AdminFiles => ({
+    policy: files.get('policy')?.current ?? {},
+    settings: files.get('settings')?.current,
+  });
+  const inForce = { current: contents() };
   debugOnSignal(log, systemClock);
   collectWhenIdle();
   const access = clusterAccess(options);
   const context: KindContext = {
     render: synthesize,
-    policyInForce: policy ?? { current: NO_POLICY },
+    inForce,
     flags: kindFlagValues(options),
     operatorNamespace: access.namespace,
     ...(watchNamespace && { namespaces: watchNamespace }),
     ...(selector !== undefined && { selector }),
     ...(namespaceSelector !== undefined && { namespaceSelector }),
   };
-  const controllersBy = (by: Policy | undefined) =>
-    kinds.flatMap((kind) => kind.controllers({ ...context, ...(by && { policy: by[kind.name] }) }));
+  const controllersBy = ({ policy }: AdminFiles) =>
+    kinds.flatMap((kind) => kind.controllers({ ...context, policy: policy?.[kind.name] }));
   const credentials = new UserCredentials(access, (line) => {
     log.warn({ line }, 'credential plugin wrote a line');
   });
@@ -93,7 +101,7 @@ export async function runController(options: RunOptions): Promise<void> {
     }),
   });
   const manager = new Manager({
-    ...{ controllers: controllersBy(policy?.current), transport },
+    ...{ controllers: controllersBy(inForce.current), transport },
     ...{ log, metrics, instance: hostname(), workers: options.workers, drift: options.drift },
     ...(election && { election }),
     // Loaded only where it is used: an operator that runs for months carries no more than it needs.
@@ -111,17 +119,25 @@ export async function runController(options: RunOptions): Promise<void> {
       watchNamespaces: watchNamespace ?? namespaceSelector ?? 'all',
       selector,
       observeOnly,
-      policy: file,
-      policyDigest: policy?.digest,
+      policy: options.policy,
+      policyDigest: files.get('policy')?.digest,
+      settings: options.settings,
+      settingsDigest: files.get('settings')?.digest,
       leaderElectionNamespace: election ? election.namespace : undefined,
     };
     log.info(fields, 'starting');
-    policy?.follow(stopping, {
-      check: (changed) => void controllersBy(changed),
-      changed: (names) => {
-        for (const name of names) manager.requeueAll(name);
-      },
-    });
+    for (const [name, file] of files)
+      file.follow(stopping, {
+        check: (sections) => {
+          const changed = { ...inForce.current, [name]: sections };
+          controllersBy(changed);
+          for (const kind of kinds) settingsOf(kind, changed);
+        },
+        changed: (names) => {
+          inForce.current = contents();
+          for (const name of names) manager.requeueAll(name);
+        },
+      });
     await manager.run(stopping);
   };
   const onSignal = (signal: NodeJS.Signals, isSecond: boolean): void => {
@@ -198,9 +214,6 @@ async function startServers(options: RunOptions, served: Served): Promise<HttpSe
   }
   return servers;
 }
-
-/** Policy without rules. One object, since renderings are remembered by the identity of their policy. */
-const NO_POLICY: Policy = {};
 
 /**
  * Returns how the metrics are kept from those who may not read them; nothing without `--metrics-secure`.

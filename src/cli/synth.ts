@@ -5,7 +5,7 @@ import { kindFlagValues } from './options.js';
 import type { SharedOptions } from './options.js';
 import { loadKinds } from './config.js';
 import { print, printError, printWritten, warn } from './output.js';
-import { policyOf } from './policy-file.js';
+import { adminFiles } from './admin-file.js';
 
 interface SynthOptions extends SharedOptions {
   readonly output?: string;
@@ -17,20 +17,19 @@ interface SynthOptions extends SharedOptions {
 export async function runSynth(sources: readonly string[], options: SynthOptions): Promise<void> {
   const { namespace, recursive = false } = options;
   const kinds = await loadKinds(options);
-  const policy = await policyOf(options);
+  const files = await adminFiles(options);
   const references = options.references && (await readReferences(options.references, recursive));
-  const files = await synth({
-    ...{ kinds, sources, recursive, flags: kindFlagValues(options), warn, note: printError },
+  const manifests = await synth({
+    ...{ kinds, sources, recursive, files, flags: kindFlagValues(options), warn, note: printError },
     ...(namespace !== undefined && { namespace }),
-    ...(policy && { policy }),
     ...(references && { references }),
   });
   // `cdk8s synth` reads what its app wrote from the folder that it names in the environment.
   const folder = options.stdout ? undefined : (options.output ?? (process.env.CDK8S_OUTDIR || undefined));
   if (folder === undefined) {
-    await print(files.map(({ text }) => text).join(''));
+    await print(manifests.map(({ text }) => text).join(''));
     return;
   }
-  const changes = writeFolder(folder, files);
+  const changes = writeFolder(folder, manifests);
   if (options.output !== undefined) printWritten(folder, changes);
 }

@@ -26,6 +26,8 @@ export interface CustomResourceProps<Spec> {
    * @default - nothing is forbidden
    */
   readonly policy?: unknown;
+  /** The section of this kind in the operator's settings, with the defaults of its `settingsSchema`. @default - the kind has none */
+  readonly settings?: unknown;
   /** Objects that the custom resource refers to, by the names of the kind's `references`. @default - the kind declares none */
   readonly references?: unknown;
   /** Names of the Secret and the keys that hold the values of the kind's `generated`. @default - the kind declares none */
@@ -40,8 +42,20 @@ export interface CustomResourceProps<Spec> {
   readonly related?: unknown;
 }
 
-/** Policy of the admin, by the name of the kind, e.g. `widget`; from `--policy`. */
-export type Policy = Readonly<Record<string, unknown>>;
+/** File of an admin with a section for each kind: `--policy`, and `--settings`. */
+export type AdminFile = 'policy' | 'settings';
+export const ADMIN_FILES: readonly AdminFile[] = ['policy', 'settings'];
+
+/** Contents of a file of the admin, by the name of the kind, e.g. `widget`. */
+export type Sections = Readonly<Record<string, unknown>>;
+
+/** Files of the admin. */
+export interface AdminFiles {
+  /** Limits. @default - nothing is forbidden, as where there is no operator */
+  readonly policy?: Sections | undefined;
+  /** Values of the operator's own configuration. @default - the defaults of each kind */
+  readonly settings?: Sections | undefined;
+}
 
 /** A cdk8s construct that builds the objects of one custom resource. It must depend on its props alone. */
 export type KindConstruct<
@@ -52,6 +66,8 @@ export type KindConstruct<
   Remembered = unknown,
   Deleted = unknown,
   Related = unknown,
+  Policy = unknown,
+  Settings = unknown,
 > = new (
   scope: Construct,
   id: string,
@@ -62,6 +78,8 @@ export type KindConstruct<
     readonly status: Remembered;
     readonly deleted: Deleted;
     readonly related: Related;
+    readonly policy?: Policy;
+    readonly settings: Settings;
   },
 ) => Construct;
 
@@ -110,9 +128,7 @@ export interface KindGenerated {
 }
 
 /** Inputs of a construct beside its custom resource. */
-export interface RenderInputs {
-  /** Limits that the operator's admin sets. @default - nothing is forbidden, as where there is no operator */
-  readonly policy?: Policy;
+export interface RenderInputs extends AdminFiles {
   /** @default - the kind has no references */
   readonly references?: ReferencedByName;
   /** @default - as before they are made */
@@ -192,6 +208,8 @@ export interface RenderedKind {
   readonly contributes?: readonly ContributedType[];
   /** Schema of the kind's section of a policy. @default - the kind knows no policy, and a section for it is refused */
   readonly policySchema?: StructuralSchema;
+  /** Schema of the kind's section of the settings. @default - as `policySchema` */
+  readonly settingsSchema?: StructuralSchema;
   /** References of its custom resources. @default - nothing */
   readonly references?: KindReferences;
   /** Values that are generated for its custom resources. @default - nothing */
@@ -211,8 +229,8 @@ export interface RenderedKind {
 /** Surroundings of a kind's controllers. */
 export interface KindContext {
   readonly render: Render;
-  /** Policy by which custom resources are rendered now: the same object until it changes. @default - nothing is forbidden */
-  readonly policyInForce?: { readonly current: Policy };
+  /** Files by which custom resources are rendered now: the same object until one changes. @default - none is given */
+  readonly inForce?: { readonly current: AdminFiles };
   /** The values of the kind's flags, by name. @default - none is given */
   readonly flags?: FlagValues;
   /**
@@ -249,6 +267,8 @@ export interface Kind {
   readonly crd: CustomResourceDefinition;
   /** Schema of the kind's section of a policy. @default - the kind knows no policy, and a section for it is refused */
   readonly policySchema?: StructuralSchema;
+  /** Schema of the kind's section of the settings. @default - as `policySchema` */
+  readonly settingsSchema?: StructuralSchema;
   /** Whether its controllers depend on its section of the policy, so that a change needs a restart, and says so. @default false */
   readonly policyAtStart?: boolean;
   /** Options of `run`, `synth`, `diff` and `install` for this kind; only of kinds that come with the project. @default - none */

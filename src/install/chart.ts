@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { parseDocument } from 'yaml';
 import { storedVersion } from '../contract/crd.js';
 import type { StructuralSchema } from '../contract/crd.js';
-import type { Kind } from '../contract/kind.js';
+import { ADMIN_FILES } from '../contract/kind.js';
+import type { AdminFile, Kind } from '../contract/kind.js';
 import { definitionType } from '../contract/resource.js';
 import { readYaml, writeYaml } from '../values/yaml.js';
 import { DEFAULT_NAMESPACE, kindName } from './names.js';
@@ -132,9 +133,11 @@ function withValues(text: string, { kinds, on, flags = {}, ...props }: ChartProp
         list ? [value].flat() : schema?.type === 'integer' ? Number(value) : value,
       ];
     });
-  const policies = Object.entries(props.policy?.parsed ?? {}).filter(([of]) =>
-    kinds.some((kind) => kind.name === of),
-  );
+  const files = ADMIN_FILES.map((name) => {
+    const sections = Object.entries(props[name]?.parsed ?? {});
+    const known = sections.filter(([of]) => kinds.some((kind) => kind.name === of));
+    return [name, Object.fromEntries(known)] as const;
+  });
   const changed = {
     image: { repository, tag, digest },
     replicas: props.replicas,
@@ -142,7 +145,7 @@ function withValues(text: string, { kinds, on, flags = {}, ...props }: ChartProp
     kinds: Object.fromEntries(kinds.map((kind) => [keyOf(kind, kinds), on.includes(kind)])),
     watchNamespaces: props.watchNamespaces ?? [],
     options: Object.fromEntries(options) as object,
-    policy: Object.fromEntries(policies),
+    ...(Object.fromEntries(files) as object),
     metrics: {
       secure: props.secureMetrics !== undefined,
       certificateSecret: props.secureMetrics?.certificateSecret ?? '',
@@ -163,14 +166,17 @@ function camelCase(name: string): string {
 
 type Schema = Record<string, unknown>;
 
-/** Has the schema accept these kinds, and the sections of a policy that they know. */
+/** Has the schema accept these kinds, and the sections that they know of the admin's files. */
 function withKinds(text: string, kinds: readonly Kind[]): string {
-  const schema = JSON.parse(text) as { properties: Record<'kinds' | 'policy', Schema> };
+  const schema = JSON.parse(text) as { properties: Record<'kinds' | AdminFile, Schema> };
   const keys = kinds.map((kind) => keyOf(kind, kinds));
-  const sections = kinds.flatMap(({ name, policySchema }) =>
-    policySchema ? [[name, closed(policySchema)] as const] : [],
-  );
-  Object.assign(schema.properties.policy, { properties: Object.fromEntries(sections) });
+  for (const name of ADMIN_FILES) {
+    const schemas = kinds.flatMap((kind) => {
+      const section = kind[`${name}Schema` as const];
+      return section ? [[kind.name, closed(section)] as const] : [];
+    });
+    Object.assign(schema.properties[name], { properties: Object.fromEntries(schemas) });
+  }
   Object.assign(schema.properties.kinds, {
     properties: Object.fromEntries(keys.map((key) => [key, { type: 'boolean' }])),
     anyOf: keys.map((key) => ({ required: [key], properties: { [key]: { const: true } } })),

@@ -1,7 +1,8 @@
 import { DRIFT_MODES } from '../contract/plan.js';
 import type { DriftMode } from '../contract/plan.js';
 import { OperatorError } from '../contract/error.js';
-import type { FlagValues, KindFlag } from '../contract/kind.js';
+import { ADMIN_FILES } from '../contract/kind.js';
+import type { AdminFile, FlagValues, KindFlag } from '../contract/kind.js';
 import { groupOf, keyOf, objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
@@ -18,10 +19,8 @@ import {
   INSTALLATION_LABEL,
   environmentName,
   METRICS_SERVICE,
+  MOUNTED,
   OPTIONS_ANNOTATION,
-  POLICY_CONFIG_MAP,
-  POLICY_FILE,
-  POLICY_FOLDER,
 } from './names.js';
 import type { InstallOptions } from './props.js';
 import { valueAt } from '../values/json.js';
@@ -73,7 +72,8 @@ function hasOurName(namespace: string, { apiVersion, metadata }: AnyObject): boo
   const { name } = metadata;
   if (apiVersion === RBAC)
     return name === accessName(namespace) || name.startsWith(`${accessName(namespace)}:`);
-  const names = [INSTALL_NAME, METRICS_SERVICE, POLICY_CONFIG_MAP, DASHBOARD_CONFIG_MAP];
+  const files = Object.values(MOUNTED).map(({ configMap }) => configMap);
+  const names: readonly string[] = [INSTALL_NAME, METRICS_SERVICE, DASHBOARD_CONFIG_MAP, ...files];
   return metadata.namespace === namespace && names.includes(name);
 }
 
@@ -215,24 +215,24 @@ export async function installedOperators(
 }
 
 /**
- * Reads the policy of an operator from the ConfigMap that `install` mounts.
+ * Reads a file of an operator from the ConfigMap that `install` mounts.
  * @returns undefined where it has none
- * @throws OperatorError where reading is refused, or the policy isn't where `install` puts it
+ * @throws OperatorError where reading is refused, or the file isn't where `install` puts it
  */
-export async function policyOf(
+export async function storedFile(
+  name: AdminFile,
   cluster: Pick<ClusterApi, 'find'>,
   { args, namespace }: InstalledOperator,
 ): Promise<{ readonly name: string; readonly text: string } | undefined> {
-  const file = argumentOf(args, '--policy')?.join();
+  const file = argumentOf(args, `--${name}`)?.join();
   if (file === undefined) return undefined;
-  const key = objectKey(namespace, POLICY_CONFIG_MAP);
-  const isOurs = file === `${POLICY_FOLDER}/${POLICY_FILE}`;
-  const map = isOurs ? await cluster.find(configMapType, key) : undefined;
-  const text = (map?.data as Readonly<Record<string, string>> | undefined)?.[POLICY_FILE];
-  if (text !== undefined) return { name: `ConfigMap ${key}`, text };
-  const message = isOurs
-    ? `there is no ${POLICY_FILE} in the ConfigMap ${key}`
-    : `it is ${file} in its container`;
+  const { configMap, key, folder } = MOUNTED[name];
+  const place = objectKey(namespace, configMap);
+  const isOurs = file === `${folder}/${key}`;
+  const map = isOurs ? await cluster.find(configMapType, place) : undefined;
+  const text = (map?.data as Readonly<Record<string, string>> | undefined)?.[key];
+  if (text !== undefined) return { name: `ConfigMap ${place}`, text };
+  const message = isOurs ? `there is no ${key} in the ConfigMap ${place}` : `it is ${file} in its container`;
   throw new OperatorError({ reason: 'NotFound', message });
 }
 
@@ -243,8 +243,9 @@ export async function policyOf(
 export function optionsInUse(present: readonly AnyObject[]): InstallOptions {
   const deployment = present.find(({ kind }) => kind === deploymentType.kind);
   if (!deployment) {
-    const hasPolicy = present.some(({ metadata: { name } }) => name === POLICY_CONFIG_MAP);
-    return hasPolicy ? { '--policy': POLICY_CONFIG_MAP } : {};
+    const names = present.map(({ metadata }) => metadata.name);
+    const files = ADMIN_FILES.filter((file) => names.includes(MOUNTED[file].configMap));
+    return Object.fromEntries(files.map((file) => [`--${file}`, MOUNTED[file].configMap]));
   }
   try {
     return JSON.parse(deployment.metadata.annotations?.[OPTIONS_ANNOTATION] ?? '') as InstallOptions;
@@ -264,15 +265,18 @@ const OF_THE_CLUSTER: readonly string[] = ['--kubeconfig', '--context'];
  */
 export function commandInUse(namespace: string, inUse: InstallOptions, given: InstallOptions): string {
   const own = { '--namespace': namespace };
-  const hasPolicy = inUse['--policy'] !== undefined;
-  const all = { ...own, ...inUse, ...(hasPolicy && { '--policy': POLICY_FILE }), ...given };
-  const install = `reconstruct install --apply ${written(all)}`;
-  if (!hasPolicy) return install;
-  // It may have been edited since it was installed.
+  const files = ADMIN_FILES.filter((file) => inUse[`--${file}`] !== undefined);
+  const named = Object.fromEntries(files.map((file) => [`--${file}`, MOUNTED[file].key]));
+  const install = `reconstruct install --apply ${written({ ...own, ...inUse, ...named, ...given })}`;
+  // They may have been edited since it was installed.
   const cluster = Object.entries(given).filter(([name]) => OF_THE_CLUSTER.includes(name));
   const where = written({ ...own, ...Object.fromEntries(cluster) });
-  const path = `{.data.${POLICY_FILE.replace('.', '\\.')}}`;
-  return `kubectl get configmap ${POLICY_CONFIG_MAP} ${where} -o jsonpath='${path}' > ${POLICY_FILE} && ${install}`;
+  const reading = files.map((file) => {
+    const { configMap, key } = MOUNTED[file];
+    const path = `{.data.${key.replace('.', '\\.')}}`;
+    return `kubectl get configmap ${configMap} ${where} -o jsonpath='${path}' > ${key}`;
+  });
+  return [...reading, install].join(' && ');
 }
 
 function written(options: InstallOptions): string {

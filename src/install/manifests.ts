@@ -1,4 +1,5 @@
 import { storedVersion } from '../contract/crd.js';
+import { ADMIN_FILES } from '../contract/kind.js';
 import type { Kind } from '../contract/kind.js';
 import { keyOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
@@ -12,11 +13,9 @@ import {
   INSTALL_NAME,
   INSTALLATION_LABEL,
   METRICS_SERVICE,
+  MOUNTED,
   OPTIONS_ANNOTATION,
   podLabels,
-  POLICY_CONFIG_MAP,
-  POLICY_FILE,
-  POLICY_FOLDER,
 } from './names.js';
 import { optionsOf } from './props.js';
 import type { InstallProps } from './props.js';
@@ -47,7 +46,7 @@ const HEALTH_PORT = 8081;
  * @throws OperatorError `InvalidInput` where a flag's value or the policy can't be worked with
  */
 export function installManifests(props: InstallProps): AnyObject[] {
-  const { namespace, kinds, policy } = props;
+  const { namespace, kinds } = props;
   const pods = podLabels(namespace);
   const metricsPort = metricsPortOf(props);
   const others: AnyObject[] = [
@@ -57,9 +56,9 @@ export function installManifests(props: InstallProps): AnyObject[] {
     ...(accessObjects(installedRules(kinds, props), props) as unknown as AnyObject[]),
     ...userRoles(props),
     ...(props.secureMetrics ? [metricsReader(namespace)] : []),
-    ...(policy
-      ? [made('v1', 'ConfigMap', namespace, POLICY_CONFIG_MAP, { data: { [POLICY_FILE]: policy.text } })]
-      : []),
+    ...filesIn(props).map(({ configMap, key, text }) =>
+      made('v1', 'ConfigMap', namespace, configMap, { data: { [key]: text } }),
+    ),
     // Metrics may be collected from anywhere. Address and port of the API server differ from cluster to cluster.
     made('networking.k8s.io/v1', 'NetworkPolicy', namespace, INSTALL_NAME, {
       spec: {
@@ -89,6 +88,13 @@ export function installManifests(props: InstallProps): AnyObject[] {
   ];
   const rank = ({ kind }: AnyObject): number => ORDER.indexOf(kind);
   return objects.sort((a, b) => rank(a) - rank(b) || (keyOf(a) < keyOf(b) ? -1 : 1));
+}
+
+/** Returns the files of the admin that are given, with their places. */
+function filesIn(props: InstallProps) {
+  return ADMIN_FILES.flatMap((name) =>
+    props[name] ? [{ name, ...MOUNTED[name], text: props[name].text }] : [],
+  );
 }
 
 function made(apiVersion: string, kind: string, namespace: string, name: string, rest: object): AnyObject {
@@ -215,16 +221,16 @@ function monitoring(install: InstallProps): AnyObject[] {
 const USER_ID = 65532;
 
 function deployment(props: InstallProps): AnyObject {
-  const { namespace, replicas, image, policy, secureMetrics, omitUserIds } = props;
+  const { namespace, replicas, image, secureMetrics, omitUserIds } = props;
   const user = {
     runAsNonRoot: true,
     ...(!omitUserIds && { runAsUser: USER_ID, runAsGroup: USER_ID }),
   };
   const labels = podLabels(namespace);
   const mounts = [
-    ...(policy
-      ? [{ name: 'policy', mountPath: POLICY_FOLDER, source: { configMap: { name: POLICY_CONFIG_MAP } } }]
-      : []),
+    ...filesIn(props).map(({ name, folder, configMap }) => ({
+      ...{ name, mountPath: folder, source: { configMap: { name: configMap } } },
+    })),
     ...(secureMetrics?.certificateSecret === undefined
       ? []
       : [
@@ -291,14 +297,14 @@ function deployment(props: InstallProps): AnyObject {
  * what wasn't granted.
  */
 function runArguments(props: InstallProps): string[] {
-  const { flags = {}, policy, secureMetrics } = props;
+  const { flags = {}, secureMetrics } = props;
   const options = optionsOf(props);
   const given = (names: readonly string[]): string[] =>
     names.flatMap((name) => (options[name] === undefined ? [] : [`${name}=${options[name]}`]));
   return [
     'run',
     ...given(['--kinds', '--watch-namespace']),
-    ...(policy ? [`--policy=${POLICY_FOLDER}/${POLICY_FILE}`] : []),
+    ...filesIn(props).map(({ name, folder, key }) => `--${name}=${folder}/${key}`),
     '--leader-elect',
     `--metrics-bind-address=:${metricsPortOf(props)}`,
     ...(secureMetrics ? ['--metrics-secure'] : []),

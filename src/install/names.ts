@@ -35,11 +35,13 @@ export function accessName(namespace: string, role?: string): string {
 export const OPTIONS_ANNOTATION = 'reconstruct.kosmos.io/install-options';
 
 export const METRICS_SERVICE = 'reconstruct-metrics';
-export const POLICY_CONFIG_MAP = 'reconstruct-policy';
 export const DASHBOARD_CONFIG_MAP = 'reconstruct-dashboard';
 
-export const POLICY_FOLDER = '/etc/reconstruct';
-export const POLICY_FILE = 'policy.yaml';
+/** Places of the admin's files: the key in a ConfigMap is their name in the folder where it is mounted. */
+export const MOUNTED = {
+  policy: { configMap: 'reconstruct-policy', key: 'policy.yaml', folder: '/etc/reconstruct' },
+  settings: { configMap: 'reconstruct-settings', key: 'settings.yaml', folder: '/etc/reconstruct-settings' },
+} as const;
 /** Folder at which the certificate of the metrics is mounted. */
 export const CERTIFICATE_FOLDER = '/etc/reconstruct-metrics';
 

@@ -1,7 +1,13 @@
-import type { FlagValues, Kind, Policy } from '../contract/kind.js';
-import { kindName, POLICY_CONFIG_MAP } from './names.js';
+import { ADMIN_FILES } from '../contract/kind.js';
+import type { AdminFile, FlagValues, Kind, Sections } from '../contract/kind.js';
+import { kindName, MOUNTED } from './names.js';
 
-export interface InstallProps {
+/** Files of the admin; without a policy, all but routes is allowed. */
+export type GivenFiles = {
+  readonly [Name in AdminFile]?: { readonly text: string; readonly parsed: Sections };
+};
+
+export interface InstallProps extends GivenFiles {
   readonly namespace: string;
   readonly image: string;
   readonly kinds: readonly Kind[];
@@ -12,8 +18,6 @@ export interface InstallProps {
   readonly omitUserIds?: boolean;
   /** Flags of the kinds; they become arguments of the container, and rights may depend on them. */
   readonly flags?: FlagValues;
-  /** @default - none, which allows all but routes */
-  readonly policy?: { readonly text: string; readonly parsed: Policy };
   readonly monitoring?: MonitoringProps;
   /** Serves metrics by HTTPS, to those who may `get` them by RBAC. @default - to anyone in the cluster, by HTTP */
   readonly secureMetrics?: SecureMetricsProps;
@@ -52,7 +56,7 @@ export function optionsOf(props: InstallProps): InstallOptions {
   const options: Readonly<Record<string, string | undefined>> = {
     '--kinds': kinds.map(kindName).sort().join(),
     '--watch-namespace': watchNamespaces && [...watchNamespaces].sort().join(),
-    '--policy': props.policy && POLICY_CONFIG_MAP,
+    ...Object.fromEntries(ADMIN_FILES.map((name) => [`--${name}`, props[name] && MOUNTED[name].configMap])),
     '--metrics-secure': secureMetrics && '',
     ...Object.fromEntries(Object.entries(flags).map(([name, value]) => [name, [value].flat().join()])),
     '--monitoring': monitoring?.parts.join(),

@@ -61,14 +61,10 @@ function undecodable({ apiVersion, kind, data }: AnyObject): Path[] {
 export function offlineInputs(
   { references }: RenderedKind,
   cr: CustomResource,
-  { policy, observed, related, status, deleted, references: objects = [] }: OfflineInputs,
+  { references: objects = [], ...inputs }: OfflineInputs,
 ): RenderInputs {
   return {
-    ...(policy && { policy }),
-    ...(observed && { observed }),
-    ...(related && { related }),
-    ...(status && { status }),
-    ...(deleted && { deleted }),
+    ...inputs,
     ...(references && {
       references:
         references.resolve(cr, findAmong([...objects, cr as CustomResource & AnyObject]), true) ?? {},

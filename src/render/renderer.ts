@@ -43,7 +43,7 @@ const RECENT_MILLISECONDS = 10_000;
 interface Basis {
   /** Hash of the custom resource, and of what it was rendered from. */
   readonly inputs: string;
-  readonly policy: unknown;
+  readonly files: unknown;
 }
 
 /** Renderings of one custom resource. */
@@ -92,7 +92,7 @@ export class Renderer {
    */
   constructor(
     private readonly kind: RenderedKind,
-    private readonly context: Pick<KindContext, 'render' | 'policyInForce'>,
+    private readonly context: Pick<KindContext, 'render' | 'inForce'>,
     private readonly maxMilliseconds = MAX_MILLISECONDS,
     private readonly clock = () => performance.now(),
   ) {}
@@ -180,18 +180,18 @@ export class Renderer {
     const named = this.kind.readsMetadata ? ` ${contentHash(readableMetadata(cr))}` : '';
     // The generation alone stays where another schema of the CRD changes the spec.
     const edit = `${metadata.uid} ${metadata.generation} ${contentHash(spec ?? {})}${named}`;
-    const policy = this.context.policyInForce?.current;
-    if (!inputs) return { inputs: edit, policy };
+    const files = this.context.inForce?.current;
+    if (!inputs) return { inputs: edit, files };
     const { references, ...others } = inputs;
     const read = references ? { ...others, references: digestOf(references) } : others;
-    return { inputs: `${edit} ${contentHash(read)}`, policy };
+    return { inputs: `${edit} ${contentHash(read)}`, files };
   }
 
   /** Renders within the limit of time, which inputs need only once, and not again where the construct was stopped. */
   private timed(cr: CustomResource, inputs: RenderInputs | undefined, basis: Basis): Rendered {
     const { kind, context, stops } = this;
     const memory = this.memoryOf(cr);
-    const given = context.policyInForce ? { ...inputs, policy: context.policyInForce.current } : inputs;
+    const given = context.inForce ? { ...inputs, ...context.inForce.current } : inputs;
     if (!hasLimit(kind) || isSame(memory.ended, basis)) return context.render(kind, cr, given);
     if (isSame(memory.stopped?.basis, basis)) throw memory.stopped.error;
     const { uid = '', namespace = uid } = cr.metadata;
@@ -251,7 +251,7 @@ export class Renderer {
 }
 
 function isSame<T extends Basis>(a: T | undefined, b: Basis): a is T {
-  return a?.inputs === b.inputs && a.policy === b.policy;
+  return a?.inputs === b.inputs && a.files === b.files;
 }
 
 /** Returns a digest of references. Each object is hashed once, since it is the same one until it changes. */

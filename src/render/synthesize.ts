@@ -3,11 +3,12 @@ import type { IResolver, Lazy, ResolutionContext } from 'cdk8s';
 import type { IConstruct } from 'constructs';
 import { messageOf, OperatorError } from '../contract/error.js';
 import { contributedType } from '../contract/kind.js';
-import type { ContributedType, Render, RenderedKind, RenderInputs } from '../contract/kind.js';
+import type { AdminFiles, ContributedType, Render, RenderedKind, RenderInputs } from '../contract/kind.js';
 import { childLabels, isOwnAnnotation, LAST_APPLIED_ANNOTATION, NAMESPACE } from '../contract/names.js';
 import { controllerOf, describeRef, objectId, refOf } from '../contract/object.js';
 import type { AnyObject, CustomResource, ObjectMeta } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
+import { applyDefaults } from '../validate/defaults.js';
 import { isMap, sorted } from '../values/json.js';
 import { originOf, thrownReading } from '../values/origin.js';
 
@@ -48,13 +49,13 @@ function build(
   kind: RenderedKind,
   cr: CustomResource,
   {
-    policy,
     references,
     generated = kind.generated?.propsOf(cr),
     observed = [],
     related = [],
     status = {},
     deleted = false,
+    ...files
   }: RenderInputs = {},
   resolver: IResolver,
 ): { readonly objects: AnyObject[]; readonly before?: ReadonlyMap<number, readonly number[]> } {
@@ -66,12 +67,15 @@ function build(
     labels,
     disableResourceNameHashes: true,
   });
-  const section = policy && (policy[kind.type.kind.toLowerCase()] ?? kind.policySchema?.default);
+  const section = files.policy && (files.policy[kind.type.kind.toLowerCase()] ?? kind.policySchema?.default);
+  const policy = applyDefaults(section, kind.policySchema);
+  const settings = settingsOf(kind, files);
   const props = {
     metadata: { name, ...(namespace && { namespace }), ...(kind.readsMetadata && readableMetadata(cr)) },
     spec: copyPlain(cr.spec ?? {}, 'spec'),
     apiVersion: kind.type.apiVersion,
-    ...(section !== undefined && { policy: section }),
+    ...(policy !== undefined && { policy }),
+    ...(settings !== undefined && { settings }),
     references,
     ...(generated && { generated }),
     ...(kind.observes && { observed }),
@@ -92,6 +96,21 @@ function build(
   }
   const objects = manifests.map(inOrder);
   return { objects, ...(depends && { before: dependenciesOf(chart) }) };
+}
+
+/**
+ * Returns a kind's section of the settings, with the defaults of its schema; undefined for a kind without one.
+ * @throws OperatorError `SettingsMissing` where a required value isn't given, and has no default
+ */
+export function settingsOf(kind: Pick<RenderedKind, 'type' | 'settingsSchema'>, files?: AdminFiles): unknown {
+  const { type, settingsSchema: schema } = kind;
+  if (!schema) return undefined;
+  const name = type.kind.toLowerCase();
+  const section = applyDefaults(files?.settings?.[name] ?? schema.default ?? {}, schema) as object;
+  const missing = schema.required?.find((field) => !Object.hasOwn(section, field));
+  if (missing === undefined) return section;
+  const message = `the operator's settings lack ${name}.${missing}, which ${type.kind} needs; give it in the file of --settings`;
+  throw refusal('SettingsMissing', message);
 }
 
 /** Returns the labels and annotations of a custom resource that a construct may read: those of its users. */

@@ -78,6 +78,10 @@ const METRICS = {
     'gauge reconstruct_policy_refused 1 while the policy file is refused, and the policy before stays in force',
   policyNeedsRestart:
     'gauge reconstruct_policy_needs_restart 1 while a changed part of the policy needs a restart',
+  settingsChanges:
+    'counter reconstruct_settings_changes_total{outcome} Changes of the settings file while it runs, by outcome: in_force, refused',
+  settingsRefused:
+    'gauge reconstruct_settings_refused 1 while the settings file is refused, and the settings before stay in force',
 } as const;
 
 /**

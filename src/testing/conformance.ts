@@ -231,7 +231,7 @@ function unusable(
     if (unknown !== undefined)
       return `${option}: there is no ${showValue(unknown)}; ${oneOf(unknown, known)}`;
   }
-  const { made, removes } = effectsOf(kind, contextOf(surroundings?.(ANY_SITE) ?? {}));
+  const { made, removes } = effectsOf(kind, contextOf(kind, surroundings?.(ANY_SITE) ?? {}));
   if (removes[0] && !surroundings)
     return `${type.kind} deletes objects of the kind ${removes[0].kind}; give some of them by the option surroundings`;
   const common = made.find(({ namespaces }) => namespaces && String(namespaces) !== ANY_SITE.elsewhere);

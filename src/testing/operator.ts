@@ -19,8 +19,8 @@ export interface OperatorProps {
   readonly kinds: readonly Kind[];
   /** @default - all */
   readonly namespaces?: readonly string[];
-  /** Flags, policy and selector, as on the command line. @default - none of them */
-  readonly given?: Pick<KindContext, 'flags' | 'policy' | 'selector'>;
+  /** Flags, policy, settings and selector, as on the command line. @default - none of them */
+  readonly given?: Pick<KindContext, 'flags' | 'policy' | 'inForce' | 'selector'>;
   /**
    * Called before anything is asked for, to put faults in.
    * @default - there are none

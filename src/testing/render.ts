@@ -16,7 +16,7 @@ import { render as renderOne } from '../render/renderer.js';
  * **Guarantees.** The custom resource is judged by its CRD and gets its defaults, as the API server would do it. The same
  * custom resource gives the same objects, in the same order, with the members of their maps sorted.
  *
- * @param around the policy of the admin, the objects that the custom resource refers to or that are related to it, and the children that it observes
+ * @param around policy and settings of the operator by kind, the objects that the custom resource refers to or that are related to it, and the children that it observes
  *
  * **Errors.** `InvalidInput` with each mistake in the custom resource; those of the renderer; `InvalidInput` too for a
  * kind that renders several custom resources together. `InvalidDefinition` for another member of `around`.
@@ -26,7 +26,7 @@ export function render(kind: Kind, cr: object, around: OfflineInputs = {}): AnyO
     'render',
     around,
     AROUND,
-    'give { policy }, { references }, { observed }, { related }, { status } or { deleted }',
+    'give { policy }, { settings }, { references }, { observed }, { related }, { status } or { deleted }',
   );
   if (!('each' in kind.rendering))
     throw new OperatorError({
@@ -43,7 +43,7 @@ export function render(kind: Kind, cr: object, around: OfflineInputs = {}): AnyO
   return renderOne(each, stored, offlineInputs(each, stored, around));
 }
 
-const AROUND = ['policy', 'references', 'observed', 'related', 'status', 'deleted'];
+const AROUND = ['policy', 'settings', 'references', 'observed', 'related', 'status', 'deleted'];
 
 /** A custom resource of a file. */
 export type SampleObject = AnyObject & { readonly spec: Readonly<Record<string, unknown>> };

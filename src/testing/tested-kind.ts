@@ -26,7 +26,7 @@ export interface Site {
   readonly round: number;
 }
 
-/** Objects that a kind expects to find, and flags and policy of its operator. */
+/** Objects that a kind expects to find, and flags, policy and settings of its operator. */
 export interface Surroundings {
   /** Namespaced objects, made in this order before the operator starts, each with its status if it has one. @default - none */
   readonly objects?: readonly AnyObject[];
@@ -34,6 +34,8 @@ export interface Surroundings {
   readonly flags?: FlagValues;
   /** The kind's section of a policy. @default - nothing is restricted */
   readonly policy?: unknown;
+  /** The kind's section of the operator's settings. @default - those of its schema */
+  readonly settings?: unknown;
 }
 
 /** Returns the surroundings at a site: deterministic, with the same kinds and counts of objects at every site. */
@@ -67,8 +69,9 @@ export interface TestedKind {
 /** Site that stands for every other in comparisons. */
 export const ANY_SITE: Site = { namespace: 'namespace', elsewhere: 'elsewhere', round: 0 };
 
-export function contextOf({ flags, policy }: Surroundings): KindContext {
-  return { render, ...(flags && { flags }), ...(policy !== undefined && { policy }) };
+export function contextOf({ name }: Kind, { flags, policy, settings }: Surroundings): KindContext {
+  const current = { policy: policy ? { [name]: policy } : undefined, settings: { [name]: settings } };
+  return { render, inForce: { current }, ...(flags && { flags }), policy };
 }
 
 export function testedKind(
@@ -76,7 +79,7 @@ export function testedKind(
   samples: TestedKind['samples'],
   surroundings: MakeSurroundings | undefined,
 ): TestedKind {
-  const context = contextOf(surroundings?.(ANY_SITE) ?? {});
+  const context = contextOf(kind, surroundings?.(ANY_SITE) ?? {});
   const { made, removes } = effectsOf(kind, context);
   const quiet = kind.controllers(context).map(({ settle }) => settle?.quietMilliseconds ?? 0);
   return {
@@ -144,11 +147,10 @@ export function rendered(
   const schema = storedVersion(kind.crd).schema.openAPIV3Schema;
   const cr = applyDefaults({ ...given, apiVersion, kind: kindName }, schema) as CustomResource;
   if ('each' in kind.rendering) {
-    const policy = context.policy === undefined ? undefined : { [kind.name]: context.policy };
     const { each } = kind.rendering;
     const namespace = cr.metadata.namespace ?? ANY_SITE.namespace;
     const around = references ?? surroundings?.({ ...ANY_SITE, namespace }).objects ?? [];
-    const inputs = offlineInputs(each, cr, { references: around, ...(policy && { policy }) });
+    const inputs = offlineInputs(each, cr, { references: around, ...context.inForce?.current });
     return render(each, cr, { ...inputs, ...others });
   }
   const { manifests, findings = [] } = kind.rendering.together([cr], context);

@@ -93,7 +93,7 @@ export class Trial implements AsyncDisposable {
     private site: Site,
   ) {
     this.around = run.surroundings?.(site) ?? {};
-    this.made = effectsOf(run.kind, contextOf(this.around)).made;
+    this.made = effectsOf(run.kind, contextOf(run.kind, this.around)).made;
     this.audit = new WriteAudit(this);
   }
 
@@ -106,7 +106,8 @@ export class Trial implements AsyncDisposable {
         namespaces.push(await cluster.makeNamespace(purpose));
       const [namespace = '', elsewhere = namespace] = namespaces;
       const trial = new Trial(run, { namespace, elsewhere, round: 0 });
-      if (surroundings) await grant(cluster, { user, rules: rulesFor([kind], contextOf(trial.around)) });
+      if (surroundings)
+        await grant(cluster, { user, rules: rulesFor([kind], contextOf(kind, trial.around)) });
       for (const object of trial.around.objects ?? []) await make(cluster, object);
       trial.untouched = await trial.content();
       return trial;
@@ -146,7 +147,7 @@ export class Trial implements AsyncDisposable {
   async start(prepare?: (wire: Operator['wire']) => void): Promise<Operator> {
     this.running?.kill();
     const { kind, kubeconfig, pace } = this.run;
-    const { render: _, ...given } = contextOf(this.around);
+    const { render: _, ...given } = contextOf(kind, this.around);
     const started = performance.now();
     const part = this.isClusterScoped
       ? { given: { ...given, selector: `${TRIAL_LABEL}=${this.name}` } }
@@ -405,7 +406,7 @@ export class Trial implements AsyncDisposable {
     const made = (name: string): AnyObject[] => {
       const named = { ...cr, metadata: { ...cr.metadata, name } };
       const own = generated && name === cr.metadata.name ? { generated } : {};
-      const tested = { kind, context: contextOf(this.around), surroundings: () => this.around };
+      const tested = { kind, context: contextOf(kind, this.around), surroundings: () => this.around };
       return rendered(tested, named, own);
     };
     try {

@@ -161,6 +161,8 @@ export function statusOrError<T>(
   try {
     return compute();
   } catch (cause) {
+    // The construct doesn't have them, either.
+    if (cause instanceof OperatorError && cause.reason === 'SettingsMissing') return cause;
     const message = `The status of ${describeRef(target)} can't be computed: ${describeThrown(cause)}`;
     return new OperatorError({ reason: 'StatusFailed', message, retry, isBug: true, cause });
   }

@@ -108,12 +108,13 @@ test.each([
   [{ namepsace: 'shop' }, 'data.namepsace: there is no such option; did you mean namespace?'],
   [
     { config: '/etc/kinds.mjs' },
-    'data.config: there is no such option; the keys are policy, namespace, kinds,',
+    'data.config: there is no such option; the keys are policy, settings, namespace, kinds,',
   ],
   [{ kinds: 'nonsense' }, '--kinds: there is no kind nonsense'],
   [{ namespace: 7 }, 'data.namespace: 7 is not text; put it in quotes'],
   [{ namespace: 'a b' }, "a b can't name a namespace"],
   [{ policy: 'appservice: { maxsize: 1 }' }, 'appservice.maxsize: unknown field; did you mean maxSize?'],
+  [{ settings: 'appservice: {}' }, 'data.settings: line 1: appservice: this kind knows no settings'],
   [{ 'jobwatcher-deletes-per-second': 'many' }, 'jobwatcher-deletes-per-second'],
 ])('%j is refused, as a result too', async (data, message) => {
   const { code, stderr, items, results } = await fn({ items: [sample], functionConfig: configMap(data) });

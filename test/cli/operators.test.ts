@@ -2,7 +2,11 @@ import { describe, expect, test, vi } from 'vitest';
 import { operatorContext, operatorsFor, responsibleOperator } from '../../src/cli/operators.js';
 import type { OperatorContextProps } from '../../src/cli/operators.js';
 import type { List } from '../../src/cli/reader.js';
-import { policyParser } from '../../src/cli/policy-file.js';
+import { sectionsParser } from '../../src/cli/admin-file.js';
+import type { SectionsParser } from '../../src/cli/admin-file.js';
+import type { Sections } from '../../src/contract/kind.js';
+import { readYaml as parseYaml } from '../../src/values/yaml.js';
+import { loadKind } from '../support/bundle.js';
 import { linesOf } from '../../src/cli/tree/text.js';
 import { OperatorError } from '../../src/contract/error.js';
 import type { AnyObject } from '../../src/contract/object.js';
@@ -237,7 +241,7 @@ describe('the context of a diff', () => {
         cluster,
         render,
         flags: {},
-        parsePolicy: async (name: string, text: string) => (await policyParser({}))(name, text),
+        parse: async (...text: Parameters<SectionsParser>) => (await sectionsParser({}))(...text),
       },
       warn: (line: string) => void said.push(`warning: ${line}`),
       note: (line: string) => void said.push(line),
@@ -273,7 +277,7 @@ describe('the context of a diff', () => {
       ...installed({ namespace: 'b', kinds: [jobWatcher], watchNamespaces: ['shop'] }),
       ...installed({ namespace: 'c', kinds: [jobWatcher], watchNamespaces: ['team', 'shop'] }),
     ]);
-    const { contextFor, said } = contextIn(cluster, { policy: {} });
+    const { contextFor, said } = contextIn(cluster, { files: { policy: {} } });
     expect(await contextFor(appService, ['team'])).toMatchObject({ operatorNamespace: 'a' });
     expect(await contextFor(jobWatcher, ['team'])).toMatchObject({ operatorNamespace: 'c' });
     expect(said).toEqual([]);
@@ -296,15 +300,15 @@ describe('the context of a diff', () => {
     });
     expect([...new Set(said)]).toEqual([
       "warning: Which operator is installed can't be seen (List deployments: not you): one in reconstruct-system, " +
-        'without flags, that forbids nothing, is assumed; say more with --operator-namespace, --policy and the flags that "run" has',
+        'without flags and settings, that forbids nothing, is assumed; say more with --operator-namespace, --policy and the flags that "run" has',
     ]);
-    const given = contextIn(closed(), { policy: {} });
+    const given = contextIn(closed(), { files: { policy: {} } });
     await given.contextFor(appService, ['shop']);
     expect(given.said).toEqual([]);
     const named = contextIn(closed(), { operatorNamespace: 'ops' });
     expect(await named.contextFor(appService, ['shop'])).toMatchObject({ operatorNamespace: 'ops' });
     expect(named.said).toEqual([
-      expect.stringContaining('one in ops, without flags, that forbids nothing, is assumed'),
+      expect.stringContaining('one in ops, without flags and settings, that forbids nothing, is assumed'),
     ]);
   });
 
@@ -315,7 +319,7 @@ describe('the context of a diff', () => {
     const small = { maxSize: 3 };
 
     test.each<[what: string, MemoryCluster, Partial<OperatorContextProps>, object | undefined, string[]]>([
-      ['that is given', clusterWith('{}'), { policy: { appservice: small } }, small, []],
+      ['that is given', clusterWith('{}'), { files: { policy: { appservice: small } } }, small, []],
       [
         'of the operator, read once, and noted',
         ...([clusterWith('appservice: { maxSize: 3 }'), {}, small] as const),
@@ -341,6 +345,32 @@ describe('the context of a diff', () => {
       else expect(restricted(appService, routed)).toHaveLength(3);
       expect(find.mock.calls.length).toBeLessThan(2);
       expect(said).toEqual(lines);
+    });
+
+    test('and the settings, where the kind has some', async () => {
+      const text = 'page: { domain: example.com }';
+      const { kind: page } = await loadKind('test/support/kinds/page.config.mjs');
+      const parse = (...[, , given]: Parameters<SectionsParser>) =>
+        Promise.resolve(parseYaml(given) as Sections);
+      const cr = { ...page.type, metadata, spec: {} };
+      const kinds = [page];
+
+      const cluster = new MemoryCluster(installed({ kinds, settings: { text, parsed: {} } }));
+      const { contextFor, said } = contextIn(cluster, { parse });
+      const { render: restricted, inForce } = await contextFor(page, ['shop']);
+      expect(restricted(page, cr)[0]).toMatchObject({ data: { host: 'web.example.com' } });
+      expect(inForce?.current.settings).toEqual({ page: { domain: 'example.com' } });
+      expect(said).toEqual([
+        'Judged by the settings of the operator in ops: ConfigMap ops/reconstruct-settings',
+      ]);
+
+      const unread = Object.assign(cluster, { find: () => Promise.resolve(undefined) });
+      const none = contextIn(unread, { parse });
+      await none.contextFor(page, ['shop']);
+      expect(none.said).toEqual([
+        "warning: The settings of the operator in ops can't be read (there is no settings.yaml in the ConfigMap " +
+          'ops/reconstruct-settings): that it has none is assumed; give them with --settings',
+      ]);
     });
 
     test('that is invalid ends the diff, since only the operator knows the one before', async () => {

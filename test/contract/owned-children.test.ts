@@ -5,7 +5,7 @@ import type { ChangeSet } from '../../src/contract/change.js';
 import type { Reader } from '../../src/contract/controller.js';
 import type { EventProps, OwnStep, Plan } from '../../src/contract/plan.js';
 import { OperatorError } from '../../src/contract/error.js';
-import type { Policy, Render } from '../../src/contract/kind.js';
+import type { AdminFiles, Render } from '../../src/contract/kind.js';
 import { OWN_CONSTRUCTS } from '../../src/render/renderer.js';
 import { APPLIED_HASH_ANNOTATION, LAST_APPLIED_ANNOTATION } from '../../src/contract/names.js';
 import { withCreated } from '../../src/values/created.js';
@@ -62,7 +62,7 @@ interface Given extends OwnFunctions {
   readonly children?: readonly AnyObject[];
   readonly related?: readonly AnyObject[];
   readonly render?: Render;
-  readonly policyInForce?: { readonly current: Policy };
+  readonly inForce?: { readonly current: AdminFiles };
   readonly kind?: Partial<OwningKind>;
 }
 
@@ -1083,7 +1083,7 @@ describe('OwnedChildren, a construct that is not deterministic', () => {
   it('is applied once where it changes with the time of day, then not until the custom resource or the policy changes', () => {
     let time = 1;
     const policy = { current: {} };
-    const one = controller({ kind, render: () => [{ ...WEB, data: time }], policyInForce: policy });
+    const one = controller({ kind, render: () => [{ ...WEB, data: time }], inForce: policy });
     const planAt = (minutes: number, live = cr()): Plan => {
       time = minutes;
       return one.reconcile('shop/web', readerOf({ cr: live }), new Date(NOW.getTime() + minutes * 60_000));
@@ -1113,8 +1113,8 @@ describe('OwnedChildren, a construct that is not deterministic', () => {
 
   it('is rendered again in the passes that follow within seconds only where its inputs changed', () => {
     const render = vi.fn(() => [WEB]);
-    const policyInForce = { current: {} };
-    const one = controller({ kind, render, policyInForce });
+    const inForce = { current: {} };
+    const one = controller({ kind, render, inForce });
     const rendersAfter = (seconds: number, live = cr()): number => {
       render.mockClear();
       one.reconcile('shop/web', readerOf({ cr: live }), new Date(NOW.getTime() + seconds * 1_000));
@@ -1122,7 +1122,7 @@ describe('OwnedChildren, a construct that is not deterministic', () => {
     };
     const edited = { ...cr(), spec: { edited: true } };
     expect([0, 1, 9, 10, 19].map((seconds) => rendersAfter(seconds))).toEqual([2, 0, 0, 1, 0]);
-    policyInForce.current = {};
+    inForce.current = {};
     expect([rendersAfter(19), rendersAfter(19), rendersAfter(19, edited)]).toEqual([2, 0, 2]);
   });
 

@@ -6,7 +6,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { repoFolder } from '../../sandbox/paths.js';
 import { operatorImage, packageVersion } from '../../src/cli/package.js';
 import { OLDEST } from '../../src/cli/cluster.js';
-import type { Kind } from '../../src/contract/kind.js';
+import type { Kind, Sections } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { kindName, OPTIONS_ANNOTATION } from '../../src/install/names.js';
@@ -18,6 +18,7 @@ import { appService } from '../../src/kinds/app-service/kind.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
 import { deployments } from '../support/cluster.js';
+import { loadKind } from '../support/bundle.js';
 import { command, goTool, runTool } from '../support/commands.js';
 import type { Ran } from '../support/commands.js';
 import { linted, RELEASE_NAMESPACE, templated, writeChart } from '../support/helm.js';
@@ -60,13 +61,14 @@ function idOf({ kind, metadata: { namespace = '', name } }: AnyObject): string {
   return `${kind} ${namespace}/${name}`;
 }
 
-/** Without the marks of who made it, with each right by itself, and with the policy parsed. */
+/** Without the marks of who made it, with each right by itself, and with policy and settings parsed. */
 function comparable({ metadata: { annotations, ...metadata }, ...rest }: AnyObject): AnyObject {
   const { 'helm.sh/resource-policy': _, [OPTIONS_ANNOTATION]: __, ...others } = annotations ?? {};
   const labels = { ...metadata.labels, 'app.kubernetes.io/managed-by': 'any' };
   const object: AnyObject = { ...rest, metadata: { ...metadata, labels, annotations: others } };
-  const policy = (object.data as Record<string, string> | undefined)?.['policy.yaml'];
-  if (policy !== undefined) return { ...object, data: parse(policy) as unknown };
+  const data = object.data as Record<string, string> | undefined;
+  const file = data?.['policy.yaml'] ?? data?.['settings.yaml'];
+  if (file !== undefined) return { ...object, data: parse(file) as unknown };
   if (!object.rules) return object;
   return { ...object, rules: [...new Set((object.rules as readonly PolicyRule[]).flatMap(rightsOf))].sort() };
 }
@@ -253,6 +255,26 @@ describe('the chart', () => {
     );
   });
 
+  test('has settings from its values, beside the policy', async () => {
+    const { kind, config } = await loadKind('test/support/kinds/page.config.mjs');
+    const file = join(folder, 'settings.yaml');
+    const [first, later] = ['a.example.com', 'b.example.com'].map((domain) => ({ page: { domain } }));
+    await writeFile(file, JSON.stringify(first));
+    const own = await writeChart(
+      folder,
+      ...['--config', config, '--kinds', 'page,appservice', '--settings', file, '--image', 'r.io/a:1'],
+    );
+    const expected = { kinds: [kind, appService], image: 'r.io/a:1' };
+    const given = (parsed: Sections) => ({ text: JSON.stringify(parsed), parsed });
+    expect(await rendered({}, own)).toEqual(installed({ ...expected, settings: given(first!) }));
+    const policy = { appservice: { maxSize: 3 } };
+    expect(await rendered({ settings: later, policy }, own)).toEqual(
+      installed({ ...expected, settings: given(later!), policy: given(policy) }),
+    );
+    const { code, stderr } = await templated(folder, own, { settings: { page: { domains: 'a' } } });
+    expect([code, stderr]).toEqual([1, expect.stringContaining("at '/settings/page'")]);
+  });
+
   test.each([
     [{ image: { digest: 'sha256:1' } }, '/image/digest'],
     [{ replicas: 0 }, '/replicas'],
@@ -260,6 +282,7 @@ describe('the chart', () => {
     [{ watchNamespaces: ['Shop'] }, '/watchNamespaces/0'],
     [{ options: { ingressController: 'nginx' } }, '/options/ingressController'],
     [{ policy: { appservice: { maxSizes: 1 } } }, '/policy/appservice'],
+    [{ settings: { appservice: {} } }, '/settings'],
     [{ monitoring: { labels: { release: 'a b' } } }, '/monitoring/labels/release'],
     [{ replica: 2 }, "''"],
   ])('refuses the values %j', async (values, path) => {

@@ -1,5 +1,4 @@
-import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
@@ -8,6 +7,7 @@ import { appService } from '../../src/kinds/app-service/kind.js';
 import type { AppServicePolicy } from '../../src/kinds/app-service/policy.js';
 import { deployments } from '../support/cluster.js';
 import { command } from '../support/commands.js';
+import { MountedFile } from '../support/mounted-file.js';
 import { startController } from '../support/operator.js';
 import type { RunningController } from '../support/operator.js';
 import { requestsFromNowOn, settled, summary, writes } from '../support/requests.js';
@@ -16,8 +16,8 @@ import { openCluster } from '../support/test-clusters.js';
 
 const user = 'operator-40';
 const cluster = openCluster();
-const folder = mkdtempSync(join(tmpdir(), 'policy-'));
-const file = join(folder, 'policy.yaml');
+const mounted = new MountedFile('policy.yaml');
+const { folder, path: file } = mounted;
 let apps: Subject;
 let controller: RunningController;
 
@@ -37,29 +37,17 @@ const allowed = {
   ...{ ports: [{ port: 80 }], service: { type: 'ClusterIP' } },
 };
 
-let version = 0;
-
-/** As a kubelet brings a ConfigMap into a Pod: another folder, and a link that is replaced. */
-function putPolicy(text: string): void {
-  const folderOfVersion = `..version_${++version}`;
-  mkdirSync(join(folder, folderOfVersion));
-  writeFileSync(join(folder, folderOfVersion, 'policy.yaml'), text);
-  symlinkSync(folderOfVersion, join(folder, '..data_tmp'));
-  renameSync(join(folder, '..data_tmp'), join(folder, '..data'));
-}
-
 const policyOf = (policy: AppServicePolicy): string => stringify({ appservice: policy });
 
 beforeAll(async () => {
-  putPolicy(policyOf(STRICT));
-  symlinkSync('..data/policy.yaml', file);
+  mounted.put(policyOf(STRICT));
   apps = await Subject.make(cluster, appService, 'policy');
   controller = await startController({
     ...{ cluster, user, kinds: [appService], namespaces: [apps.namespace], args: ['--policy', file] },
   });
 });
 afterAll(() => {
-  rmSync(folder, { recursive: true });
+  mounted.remove();
 });
 
 test.each([
@@ -111,7 +99,7 @@ test('and what it allows is made', async () => {
 
 test('a policy that changes is followed: what it denies then is left as it is, and heals when it is allowed again', async () => {
   // GIVEN
-  putPolicy(policyOf({ maxSize: 5 }));
+  mounted.put(policyOf({ maxSize: 5 }));
   await inForce(1);
   await apps.create('large', { ...allowed, size: 4 });
   await apps.create('small', { ...allowed, size: 1 });
@@ -122,7 +110,7 @@ test('a policy that changes is followed: what it denies then is left as it is, a
   const requests = await requestsFromNowOn(cluster, user);
 
   // WHEN
-  putPolicy(policyOf({ maxSize: 2 }));
+  mounted.put(policyOf({ maxSize: 2 }));
 
   // THEN
   const refused = {
@@ -140,7 +128,7 @@ test('a policy that changes is followed: what it denies then is left as it is, a
   );
 
   // WHEN
-  putPolicy('appservice: { maxSize: many }');
+  mounted.put('appservice: { maxSize: many }');
 
   // THEN
   const line = await controller.logged(({ msg }) => msg.startsWith('changed policy refused'));
@@ -151,7 +139,7 @@ test('a policy that changes is followed: what it denies then is left as it is, a
   await apps.condition('large', { type: 'Stalled', status: 'True', ...refused });
 
   // WHEN
-  putPolicy(policyOf({ maxSize: 4 }));
+  mounted.put(policyOf({ maxSize: 4 }));
 
   // THEN
   await apps.ready('large');

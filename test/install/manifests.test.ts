@@ -139,6 +139,20 @@ describe('rights', () => {
     expect(JSON.stringify(all.at(-1)?.spec)).toContain('"mountPath":"/etc/reconstruct"');
   });
 
+  it('and those of the settings, beside it', () => {
+    const [text, parsed] = ['page: {}\n', {}];
+    const all = manifests({ policy: { text: '{}\n', parsed }, settings: { text, parsed } });
+    expect(argumentsOf(all)).toContain('--settings=/etc/reconstruct-settings/settings.yaml');
+    expect(all.filter(({ kind }) => kind === 'ConfigMap').map(({ data }) => data)).toEqual([
+      ...[{ 'policy.yaml': '{}\n' }, { 'settings.yaml': text }],
+    ]);
+    const { template } = all.at(-1)?.spec as { template: { spec: { volumes: unknown } } };
+    expect(template.spec.volumes).toEqual([
+      { name: 'policy', configMap: { name: 'reconstruct-policy' } },
+      { name: 'settings', configMap: { name: 'reconstruct-settings' } },
+    ]);
+  });
+
   it('name the kinds, so that an image with more of them asks for no more', () => {
     expect(argumentsOf(manifests({ kinds: [appService] }))).toContain('--kinds=appservice.kosmos.io');
   });

@@ -59,6 +59,14 @@ describe('an installation with fewer options than are in use', () => {
     );
   });
 
+  it('is refused, with the command that reads both files', async () => {
+    await install({ policy, settings: policy });
+    expect(await refusal()).toContain(
+      `--policy reconstruct-policy; --settings reconstruct-settings: keep the options in use with "${read} && ` +
+        `${read.replaceAll('policy', 'settings')} && ${inUse} --policy policy.yaml --settings settings.yaml ${rest}"`,
+    );
+  });
+
   it.each<[string, Partial<InstallProps>, Partial<InstallProps>, string]>([
     ['kinds', {}, { kinds: [jobWatcher] }, '--kinds appservice.kosmos.io:'],
     ['namespaces', { watchNamespaces: ['a', 'b'] }, { watchNamespaces: ['b', 'c'] }, '--watch-namespace a:'],

@@ -5,7 +5,7 @@ import { expect } from 'vitest';
 import { startSandbox } from '../../sandbox/control-plane.js';
 import type { Sandbox } from '../../sandbox/control-plane.js';
 import type { Condition } from '../../src/contract/conditions.js';
-import type { Kind, OwnedKind, Policy } from '../../src/contract/kind.js';
+import type { Kind, OwnedKind, Sections } from '../../src/contract/kind.js';
 import { childrenFieldManager } from '../../src/contract/names.js';
 import { objectId } from '../../src/contract/object.js';
 import type { AnyObject, KubernetesObject } from '../../src/contract/object.js';
@@ -40,7 +40,7 @@ import type { LiveResource } from './subject.js';
 const OPERATOR_NAMESPACE = 'reconstruct-system';
 
 /** Policy of the examples, with any route allowed. */
-function policy(): Policy {
+function policy(): Sections {
   const admins = exampleDocument('streamingress/admin/policy.yaml');
   return { ...admins, appservice: { gateways: ['*/*'], hostnames: ['*'] } };
 }

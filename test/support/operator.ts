@@ -8,7 +8,7 @@ import { parse } from 'yaml';
 import { repoFolder } from '../../sandbox/paths.js';
 import { startWatchdog } from '../../sandbox/watchdog.js';
 import type { Watchdog } from '../../sandbox/watchdog.js';
-import type { FlagValues, Kind, Policy } from '../../src/contract/kind.js';
+import type { FlagValues, Kind, Sections } from '../../src/contract/kind.js';
 import { installedRules } from '../../src/install/rules.js';
 import type { PolicyRule, RightsProps } from '../../src/install/rules.js';
 import { accountKubeconfig, accountToken, eventually, grant } from './cluster.js';
@@ -245,7 +245,7 @@ export function installedRights({ kinds, args, ...places }: Installation): Polic
   const surroundings: RightsProps = {
     ...places,
     flags: flagsIn(kinds, args),
-    ...(text !== undefined && { policy: { text, parsed: parse(text) as Policy } }),
+    ...(text !== undefined && { policy: { text, parsed: parse(text) as Sections } }),
   };
   return installedRules(kinds, surroundings);
 }

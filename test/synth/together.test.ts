@@ -85,7 +85,7 @@ describe('Custom resources that are rendered together', () => {
     };
     const [file] = await synthText(document('a'), look, {
       flags: { '--demo': 'x' },
-      policy: { widget: { most: 1 }, other: {} },
+      files: { policy: { widget: { most: 1 }, other: {} } },
     });
     expect(seen).toMatchObject({ flags: { '--demo': 'x' }, policy: { most: 1 } });
     expect(file?.text).toContain('kind: ConfigMap');

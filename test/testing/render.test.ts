@@ -32,7 +32,7 @@ test('what is given beside it is named, or refused with the names that there are
   const policy = { appservice: { hosts: ['example.com'] } };
 
   expect(() => render(appService, web({}), policy as never)).toThrow(
-    'render: unknown option appservice; there are policy, references, observed',
+    'render: unknown option appservice; there are policy, settings, references, observed',
   );
 });
 

@@ -18,7 +18,7 @@ import type { ContextFor, OperatorContextProps } from '../operators.js';
 import { kindFlagValues } from '../options.js';
 import type { SharedOptions } from '../options.js';
 import { printError, warn } from '../output.js';
-import { policyOf, policyParser } from '../policy-file.js';
+import { adminFiles, sectionsParser } from '../admin-file.js';
 
 export interface Diff {
   readonly objects: readonly ObjectPreview[];
@@ -32,17 +32,17 @@ export interface PreviewMeans {
   readonly warn: (line: string) => void;
 }
 
-/** Returns the context of the installed operator, as far as the options don't give it. @throws CliError for a policy that can't be used */
+/** Returns the context of the installed operator, as far as the options don't give it. @throws CliError for a file that can't be used */
 export async function contextBy(
   options: SharedOptions,
 ): Promise<(cluster: OperatorContextProps['cluster']) => ContextFor> {
-  const policy = await policyOf(options);
+  const files = await adminFiles(options);
   const { operatorNamespace, watchNamespace: watchNamespaces } = options;
   return (cluster) =>
     operatorContext({
-      ...{ cluster, render, warn, note: printError, policy, operatorNamespace, watchNamespaces },
+      ...{ cluster, render, warn, note: printError, files, operatorNamespace, watchNamespaces },
       flags: kindFlagValues(options),
-      parsePolicy: async (name, text) => (await policyParser(options))(name, text),
+      parse: async (...text) => (await sectionsParser(options))(...text),
     });
 }
 

@@ -1,6 +1,6 @@
 import { messageOf, OperatorError } from '../../contract/error.js';
 import { contributedType } from '../../contract/kind.js';
-import type { FlagValues, Policy, Finding, Kind } from '../../contract/kind.js';
+import type { AdminFiles, FlagValues, Finding, Kind } from '../../contract/kind.js';
 import { describeRef, objectId, refOf } from '../../contract/object.js';
 import type { AnyObject, CustomResource } from '../../contract/object.js';
 import { readCustomResources } from '../../validate/custom-resource.js';
@@ -18,8 +18,8 @@ import { render } from '../../render/renderer.js';
 export interface RenderOptions {
   /** Objects that custom resources may refer to, beside each other. @default - none */
   readonly references?: readonly AnyObject[];
-  /** Policy of the admin. @default - everything */
-  readonly policy?: Policy;
+  /** Files of the admin. @default - none is given */
+  readonly files?: AdminFiles;
   /** Values of the kinds' flags. @default - none is given */
   readonly flags?: FlagValues;
 }
@@ -99,7 +99,7 @@ export function renderAll(
       for (const input of ofKind) {
         const { cr, document } = input;
         try {
-          const rendered = render(each, cr, offlineInputs(each, cr, { ...options, references }));
+          const rendered = render(each, cr, offlineInputs(each, cr, { ...options.files, references }));
           const isForeign = (object: AnyObject): boolean => contributedType(each, object) !== undefined;
           const objects = rendered.filter((object) => !isForeign(object));
           for (const object of rendered.filter(isForeign))
@@ -166,18 +166,19 @@ function refuseTwins(makers: Map<string, string>, maker: string, objects: readon
 function renderKind(
   kind: Kind,
   inputs: readonly CustomResourceInput[],
-  { policy, flags }: RenderOptions,
+  { files = {}, flags }: RenderOptions,
   written: (rendered: Rendered) => void,
 ): (readonly [Finding['level'], Remark])[] {
   if (!('together' in kind.rendering)) return [];
-  const section = policy?.[kind.type.kind.toLowerCase()];
+  const section = files.policy?.[kind.name];
   const inputOf = (cr: CustomResource | undefined): CustomResourceInput | undefined =>
     inputs.find((input) => input.cr === cr);
   // Whatever files they come in.
   const named = inputs.map((input) => [fileName(kind.type, input.cr), input.cr] as const);
   const ordered = named.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, cr]) => cr);
   const { manifests, findings = [] } = kind.rendering.together(ordered, {
-    render: (rendered, cr) => render(rendered, cr, policy && { policy }),
+    render: (rendered, cr) => render(rendered, cr, files),
+    inForce: { current: files },
     ...(flags && { flags }),
     ...(section !== undefined && { policy: section }),
   });

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
 import { expect, test } from 'vitest';
-import { parsePolicy } from '../../../src/cli/policy.js';
+import { sectionsIn } from '../../../src/cli/sections.js';
 import { appService } from '../../../src/kinds/app-service/kind.js';
 import { examples, examplesOf, page, specFields, specNames, WITHOUT_EXAMPLE } from './reference.js';
 import { render } from './render.js';
@@ -47,5 +47,7 @@ test.each(specNames)('every field of %s has an example, or a reason why not', (n
 test('the example of a policy is one', () => {
   const file = pathOf('examples/policy/policy.yaml');
 
-  expect(Object.keys(parsePolicy(file, readFileSync(file, 'utf8'), [appService]))).toEqual(['appservice']);
+  expect(Object.keys(sectionsIn('policy', file, readFileSync(file, 'utf8'), [appService]))).toEqual([
+    'appservice',
+  ]);
 });

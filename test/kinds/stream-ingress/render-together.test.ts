@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { parsePolicy } from '../../../src/cli/policy.js';
+import { sectionsIn } from '../../../src/cli/sections.js';
 import type { KindContext } from '../../../src/contract/kind.js';
 import { streamIngress as kind } from '../../../src/kinds/stream-ingress/kind.js';
 import type { StreamIngress } from '../../../src/kinds/stream-ingress/spec.js';
@@ -43,7 +43,7 @@ test('the examples, with their policy, are what a repository can hold', async ()
   const files = await synth({
     kinds: [kind],
     sources,
-    policy: parsePolicy(policyFile, readFileSync(policyFile, 'utf8'), [kind]),
+    files: { policy: sectionsIn('policy', policyFile, readFileSync(policyFile, 'utf8'), [kind]) },
   });
 
   const text = files.map(({ name, text }) => `# ${name}\n${text}`).join('\n');

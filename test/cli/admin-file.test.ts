@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { CliError } from '../../src/cli/output.js';
-import { FollowedPolicy } from '../../src/cli/policy-file.js';
-import { parsePolicy } from '../../src/cli/policy.js';
+import { FollowedFile } from '../../src/cli/admin-file.js';
+import { sectionsIn } from '../../src/cli/sections.js';
 import { OperatorError } from '../../src/contract/error.js';
-import type { Kind, Policy } from '../../src/contract/kind.js';
+import type { AdminFile, Kind, Sections } from '../../src/contract/kind.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
 import { recordingLogger } from '../engine/support/builders.js';
@@ -13,7 +13,7 @@ import { settled, VirtualClock } from '../engine/support/virtual-clock.js';
 const GONE = new CliError('policy.yaml: there is no such file', 2);
 
 interface Setup {
-  readonly policy: FollowedPolicy;
+  readonly policy: FollowedFile;
   /** What the file holds from now on. */
   readonly write: (text: string | CliError) => void;
   /** Two looks, after which a change is taken up. */
@@ -26,27 +26,27 @@ interface Setup {
 }
 
 /** A kind that follows its section, another one, and one that is made of it at the start. */
+const app: Kind = { ...appService, settingsSchema: appService.policySchema! };
 const kinds: readonly Kind[] = [
-  appService,
-  { ...appService, name: 'other' },
-  { ...appService, name: 'proxy', policyAtStart: true },
+  app,
+  { ...app, name: 'other' },
+  { ...app, name: 'proxy', policyAtStart: true },
 ];
 
 /** Schemas don't say that this can't work. */
-function refuseThirteen({ proxy }: Policy): void {
+function refuseThirteen({ proxy }: Sections): void {
   if ((proxy as { readonly maxSize?: number } | undefined)?.maxSize !== 13) return;
   throw new OperatorError({ reason: 'InvalidInput', message: 'proxy: 13 is of no use; give another' });
 }
 
-async function following(begin: string, readFile?: () => Promise<string>): Promise<Setup> {
+async function following(begin: string, name: AdminFile = 'policy'): Promise<Setup> {
   let content: string | CliError = begin;
   const [lines, reported]: [LogLine[], string[][]] = [[], []];
   const [clock, metrics, stopping] = [new VirtualClock(), new Metrics(), new AbortController()];
-  const policy = await FollowedPolicy.open({
-    file: 'policy.yaml',
-    read:
-      readFile ?? (() => (typeof content === 'string' ? Promise.resolve(content) : Promise.reject(content))),
-    parse: (name, text) => parsePolicy(name, text, [...kinds, { ...appService, name: 'idle' }]),
+  const policy = await FollowedFile.open({
+    ...{ name, file: 'policy.yaml' },
+    read: () => (typeof content === 'string' ? Promise.resolve(content) : Promise.reject(content)),
+    parse: (...given) => sectionsIn(...given, [...kinds, { ...app, name: 'idle' }]),
     kinds,
     ...{ clock, metrics, log: recordingLogger(lines) },
   });
@@ -188,4 +188,29 @@ test('what a kind can’t work with is refused as a whole, be it right by the sc
     },
   ]);
   expect(await counted(metrics)).toContain('reconstruct_policy_refused 1');
+});
+
+test('settings are followed in the same way, and no kind waits for a restart', async () => {
+  const { policy, write, look, lines, reported, metrics } = await following(proxy(1), 'settings');
+  for (const content of [proxy(2), 'nonsense']) {
+    write(content);
+    await look();
+  }
+
+  expect(policy.current.proxy).toEqual({ maxSize: 2 });
+  expect(reported).toEqual([['proxy']]);
+  expect(lines).toMatchObject([
+    {
+      ...{ level: 'info', message: 'settings changed and are in force' },
+      fields: { settings: 'policy.yaml', kinds: ['proxy'] },
+    },
+    { level: 'error', message: 'changed settings refused, keeping the previous ones' },
+  ]);
+  const text = await metrics.scrape();
+  expect(text.split('\n').filter((line) => /^reconstruct_(settings|policy)_/.test(line))).toEqual([
+    ...['policy_refused 0', 'policy_needs_restart 0'].map((line) => `reconstruct_${line}`),
+    'reconstruct_settings_changes_total{outcome="in_force"} 1',
+    'reconstruct_settings_changes_total{outcome="refused"} 1',
+    'reconstruct_settings_refused 1',
+  ]);
 });

@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest';
-import { readPolicy } from '../../src/cli/policy-file.js';
-import { parsePolicy } from '../../src/cli/policy.js';
+import { readAdminFile } from '../../src/cli/admin-file.js';
+import { sectionsIn } from '../../src/cli/sections.js';
+import type { CliError } from '../../src/cli/output.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { widgetKind } from '../synth/fixtures.js';
 
 const POLICY = 'appservice:\n  securityProfile: Baseline\n  maxSize: 3\n';
 const ALLOWED = { appservice: { securityProfile: 'Baseline', maxSize: 3 } };
-const parse = (text: string) => parsePolicy('FILE', text, [appService, widgetKind()]);
+const parse = (text: string) => sectionsIn('policy', 'FILE', text, [appService, widgetKind()]);
 
 function configMap(data: string): string {
   return `apiVersion: v1\nkind: ConfigMap\nmetadata: { name: policy }\ndata:\n${data}`;
@@ -54,8 +55,38 @@ test.each([
   expect(() => parse(text)).toThrow(expect.objectContaining({ exitCode: 2, lines }) as Error);
 });
 
+test('settings are read as a policy is; what has a default may be left out', () => {
+  const settingsSchema = {
+    type: 'object',
+    required: ['domain', 'image'],
+    properties: { domain: { type: 'string' }, image: { type: 'string', default: 'nginx:1' } },
+  } as const;
+  const kinds = [appService, { ...widgetKind(), settingsSchema }];
+  const parse = (text: string) => sectionsIn('settings', 'FILE', text, kinds);
+
+  expect(parse('widget: { domain: example.com }')).toEqual({ widget: { domain: 'example.com' } });
+  const messages = ['appservice: {}', 'widget: { imag: a }', 'apiVersion: v1\nkind: Secret', ''].map(
+    (text) => {
+      try {
+        return parse(text);
+      } catch (error) {
+        return (error as CliError).lines;
+      }
+    },
+  );
+  expect(messages).toEqual([
+    ['FILE: line 1: appservice: this kind knows no settings; remove it'],
+    [
+      'FILE: line 1: widget.domain: is missing; add it',
+      'FILE: line 1: widget.imag: unknown field; did you mean image?',
+    ],
+    ['FILE: holds "Secret" of "v1"; give settings, or a ConfigMap with them'],
+    ['FILE: holds nothing; write e.g. "widget: { domain: example.com }", or {} for the defaults'],
+  ]);
+});
+
 test('a file that is not there', async () => {
-  await expect(readPolicy('nowhere.yaml')).rejects.toThrow(
+  await expect(readAdminFile('policy', 'nowhere.yaml')).rejects.toThrow(
     'nowhere.yaml: there is no such file; check the path given to --policy',
   );
 });
