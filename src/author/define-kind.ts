@@ -183,9 +183,9 @@ export interface KindProps<
    */
   readonly policySchema?: Rules;
   /**
-   * The operator's own configuration, such as a domain or an image: a schema like that of a CRD, for the kind's section of the file of
-   * `--settings`. Construct and status function get it as `settings`, with the defaults of the schema. Where a required value without a
-   * default isn't given, custom resources are stalled with the reason `SettingsMissing`. Not for secrets: name a Secret there.
+   * The operator's own configuration, such as a domain: a schema like that of a CRD, for the kind's section of the file of `--settings`.
+   * Construct and status function get it as `settings`, with the defaults. Where a required value isn't given, custom resources are
+   * stalled with the reason `SettingsMissing`. Not for secrets: name a Secret there.
    * @default - the kind has no settings, and a section for it is refused
    */
   readonly settingsSchema?: Config;

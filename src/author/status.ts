@@ -64,7 +64,7 @@ export interface StatusReport<Status extends object> {
   readonly requeueAt?: Date;
 }
 
-/** Computes the status of a custom resource; gets the settings as the construct does. It must be pure, and its result without counters or the current time, since a status that differs is written each time. */
+/** Computes the status of a custom resource, of the settings too that the construct gets. It must be pure, and its result without counters or the current time, since a status that differs is written each time. */
 export type StatusFunction<
   Spec,
   Status extends object,

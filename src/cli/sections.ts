@@ -74,10 +74,7 @@ function problemsOf(name: AdminFile, sections: unknown, kinds: readonly Kind[]):
   const properties = Object.fromEntries(
     kinds.flatMap((kind) => (kind[schemaName] ? [[kind.name, kind[schemaName]]] : [])),
   );
-  const schema: StructuralSchema = {
-    type: 'object',
-    properties: { spec: { type: 'object', properties } },
-  };
+  const schema = { type: 'object', properties: { spec: { type: 'object', properties } } } as const;
   const spec = Object.entries(sections).map(([of, section]) => [of, applyDefaults(section, properties[of])]);
   const object = { apiVersion: 'v1', kind: name, metadata: {}, spec: Object.fromEntries(spec) as object };
   const problems = compileSchema(schema)(object);
