@@ -1,4 +1,3 @@
-import type { StructuralSchema } from '../contract/crd.js';
 import type { AdminFile, Kind, Sections } from '../contract/kind.js';
 import { applyDefaults } from '../validate/defaults.js';
 import { parseDocuments } from '../validate/document.js';
