@@ -10,21 +10,7 @@ import type { Metrics } from '../telemetry/metrics.js';
 import type { GivenFiles } from '../install/props.js';
 import type { SharedOptions } from './options.js';
 import { loadKinds } from './config.js';
-import { CliError } from './output.js';
-
-/** Words for the files in messages. */
-export const WORDS = {
-  policy: {
-    example: 'write e.g. "appservice: { maxSize: 10 }"',
-    ...{ empty: 'no rules', members: 'what is allowed of them', whole: 'a policy', another: 'one' },
-    ...{ is: 'is', it: 'it', previous: 'that one', kept: 'one', assumed: 'that it forbids nothing' },
-  },
-  settings: {
-    example: 'write e.g. "widget: { domain: example.com }"',
-    ...{ empty: 'the defaults', members: 'their settings', whole: 'settings', another: 'them' },
-    ...{ is: 'are', it: 'them', previous: 'those', kept: 'ones', assumed: 'that it has none' },
-  },
-} as const;
+import { CliError, WORDS } from './output.js';
 
 /** Reads the text of a file. @param place named in messages @throws CliError with exit code 2 */
 export type SectionsParser = (name: AdminFile, place: string, text: string) => Sections;

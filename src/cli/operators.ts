@@ -29,9 +29,8 @@ import {
 } from '../install/installed.js';
 import type { InstalledOperator } from '../install/installed.js';
 import { DEFAULT_NAMESPACE, INSTALL_NAME, kindName } from '../install/names.js';
-import { WORDS } from './admin-file.js';
 import type { SectionsParser } from './admin-file.js';
-import { CliError } from './output.js';
+import { CliError, WORDS } from './output.js';
 import type { List } from './reader.js';
 
 /** Plain data of a kind: another process may have loaded the kind. */

@@ -117,3 +117,17 @@ export function showProgress(
     },
   };
 }
+
+/** Words for the files of the admin in messages. */
+export const WORDS = {
+  policy: {
+    example: 'write e.g. "appservice: { maxSize: 10 }"',
+    ...{ empty: 'no rules', members: 'what is allowed of them', whole: 'a policy', another: 'one' },
+    ...{ is: 'is', it: 'it', previous: 'that one', kept: 'one', assumed: 'that it forbids nothing' },
+  },
+  settings: {
+    example: 'write e.g. "widget: { domain: example.com }"',
+    ...{ empty: 'the defaults', members: 'their settings', whole: 'settings', another: 'them' },
+    ...{ is: 'are', it: 'them', previous: 'those', kept: 'ones', assumed: 'that it has none' },
+  },
+} as const;

@@ -7,8 +7,7 @@ import { showValue } from '../values/path.js';
 import type { Problem } from '../validate/problem.js';
 import { compileSchema } from '../validate/schema.js';
 import { isMap } from '../values/json.js';
-import { WORDS } from './admin-file.js';
-import { CliError } from './output.js';
+import { CliError, WORDS } from './output.js';
 
 /**
  * Reads a file of the admin: YAML with a section for each kind, or a ConfigMap that holds such a text under its one key.
@@ -76,6 +75,5 @@ function problemsOf(name: AdminFile, sections: unknown, kinds: readonly Kind[]):
   const schema = { type: 'object', properties: { spec: { type: 'object', properties } } } as const;
   const spec = Object.entries(sections).map(([of, section]) => [of, applyDefaults(section, properties[of])]);
   const object = { apiVersion: 'v1', kind: name, metadata: {}, spec: Object.fromEntries(spec) as object };
-  const problems = compileSchema(schema)(object);
-  return problems.map((problem) => ({ ...problem, path: problem.path.slice(1) }));
+  return compileSchema(schema)(object).map((problem) => ({ ...problem, path: problem.path.slice(1) }));
 }
