@@ -25,8 +25,10 @@ export { loadCrd } from './author/load-crd.js';
 export { servedType, storedVersion } from './contract/crd.js';
 export type { CrdColumn, CrdVersion, CustomResourceDefinition, StructuralSchema } from './contract/crd.js';
 export { defineKind } from './author/define-kind.js';
+export { decorate } from './author/decorate.js';
+export type { DecoratedProps, DecorateProps } from './author/decorate.js';
 export { defineController } from './author/define-controller.js';
-export type { ControllerProps, PlannedResource } from './author/define-controller.js';
+export type { ControllerProps, PlannedResource, StandaloneProps } from './author/define-controller.js';
 export { podsOf } from './author/pods.js';
 export type { ChildTypeProps, ContributedTypeProps, KindProps } from './author/define-kind.js';
 export type {
@@ -52,6 +54,7 @@ export type {
   RenderedKind,
   RenderedType,
   ContributedType,
+  StandaloneController,
   RenderInputs,
   Rendering,
   FlagValues,

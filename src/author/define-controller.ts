@@ -1,17 +1,18 @@
 import type { ChangeSet } from '../contract/change.js';
 import type { Controller, Reader, Watch } from '../contract/controller.js';
 import type { OperatorError } from '../contract/error.js';
-import type { Kind } from '../contract/kind.js';
+import type { Kind, StandaloneController } from '../contract/kind.js';
 import { childrenFieldManager } from '../contract/names.js';
 import { byName, keyOf, objectId, ownerOf } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
+import { NOTHING } from '../contract/plan.js';
 import type { HandOverStep, OwnStep, PruneStep } from '../contract/plan.js';
 import { controlOf } from '../values/control.js';
 import { operatorErrorOf, reading } from '../values/origin.js';
 import { requireReadable } from '../values/projections.js';
 import { childReadiness, worstReadiness } from '../values/readiness.js';
 import { kindOf } from './define-kind.js';
-import { checkNames } from './definition.js';
+import { checkNames, isLabel, misdefined, NO_NAME } from './definition.js';
 import { keepWithoutManagedFields, ownersKeys } from './owned-children.js';
 import * as statuses from './status.js';
 import type { TypedCrd } from './typed-crd.js';
@@ -53,6 +54,22 @@ export interface ControllerProps<Spec, Status extends object> extends Pick<Contr
   }) => PlannedResource<Status>;
 }
 
+/** Parts of a controller without custom resources, which has one plan for all that it watches. */
+export interface StandaloneProps extends Pick<Controller, 'settle' | 'lookups'> {
+  /** In lower case, as `--kinds` takes it; its field manager is `<name>-controller`. */
+  readonly name: string;
+  /** Types that the plan reads: a change of any object plans again. */
+  readonly watches: readonly Omit<Watch, 'mapsTo'>[];
+  /** Returns the steps. It must be pure; what it throws is logged and counted, and tried again. */
+  readonly plan: (input: {
+    readonly reader: Reader;
+    /** Key under which the reader has all objects, by `mappedTo`. */
+    readonly key: string;
+    /** The only clock to read. */
+    readonly now: Date;
+  }) => readonly ((Omit<OwnStep, 'fieldManager'> & Partial<OwnStep>) | PruneStep | HandOverStep)[];
+}
+
 const REQUIRED = ['crd', 'does', 'watches', 'plan'];
 
 /**
@@ -65,7 +82,13 @@ const REQUIRED = ['crd', 'does', 'watches', 'plan'];
  */
 export function defineController<Spec, Status extends object = Record<string, unknown>>(
   props: ControllerProps<Spec, Status>,
-): Kind {
+): Kind;
+/** Makes a controller that has no custom resources, and one plan for all that it watches. */
+export function defineController(props: StandaloneProps): StandaloneController;
+export function defineController(
+  props: ControllerProps<unknown, object> | StandaloneProps,
+): Kind | StandaloneController {
+  if (!('crd' in props) && 'name' in props) return standalone(props);
   const names = [...REQUIRED, 'keyOf', 'settle', 'lookups'];
   checkNames('defineController', props, names, 'takes { crd, does, watches, plan }', REQUIRED);
   const { statusFields, ...kind } = kindOf(props.crd);
@@ -78,6 +101,28 @@ export function defineController<Spec, Status extends object = Record<string, un
     // The adapter knows no kind's types.
     controllers: () => [controllerOf(kind, props as unknown as ControllerProps<never, object>, statusFields)],
   };
+}
+
+function standalone(props: StandaloneProps): StandaloneController {
+  const required = ['name', 'watches', 'plan'];
+  const names = [...required, 'settle', 'lookups'];
+  checkNames('defineController', props, names, 'takes { name, watches, plan }', required);
+  const { name, watches, plan, ...others } = props;
+  if (!isLabel(name)) throw misdefined('defineController: name', NO_NAME);
+  const fieldManager = childrenFieldManager(name);
+  const reconcile: Controller['reconcile'] = (key, reader, now) => {
+    try {
+      const steps = reading(watches.map(({ type }) => type), () => plan({ reader, key, now }));
+      return {
+        ...NOTHING,
+        steps: steps.map((step) => (step.do === 'own' ? { fieldManager, ...step } : step)),
+      };
+    } catch (error) {
+      return { ...NOTHING, error: operatorErrorOf(error, 'PlanFailed') };
+    }
+  };
+  const watched = watches.map((watch): Watch => ({ ...watch, mapsTo: () => [name] }));
+  return { name, controllers: () => [{ ...others, name, kind: name, watches: watched, reconcile }] };
 }
 
 function controllerOf(

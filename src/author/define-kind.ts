@@ -18,7 +18,7 @@ import { parseLabelSelector } from '../values/label-selector.js';
 import { loadCrd } from './load-crd.js';
 import { inNamespaces } from './namespace-selector.js';
 import { OwnedChildren } from './owned-children.js';
-import type { OwnFunctions } from './owned-children.js';
+import type { ChildType, OwnFunctions } from './owned-children.js';
 import { ReferenceResolver } from './references.js';
 import type { AnyReference, ReferenceProps, ReferencesOf } from './references.js';
 import type { RelatedTypeProps, StatusFunction } from './status.js';
@@ -274,9 +274,9 @@ export function defineKind<
       'defineKind: remembers',
       'nothing is said that could be remembered; give status: ({ last, now }) => ({ fields: { ... } })',
     );
-  checkScopes(kind.type, 'children', kind.children);
-  checkScopes(kind.type, 'formerChildren', kind.formerChildren);
-  checkScopes(kind.type, 'contributes', kind.contributes ?? []);
+  checkScopes(kind.type, 'defineKind: children', kind.children);
+  checkScopes(kind.type, 'defineKind: formerChildren', kind.formerChildren);
+  checkScopes(kind.type, 'defineKind: contributes', kind.contributes ?? []);
   if (kind.contributes && kind.finalizes === false)
     throw misdefined(
       'defineKind: finalizes',
@@ -305,6 +305,22 @@ export function defineKind<
       return [namespaceSelector === undefined ? all : inNamespaces(all, namespaceSelector)];
     },
   };
+}
+
+/** Returns the types of children of objects of others. @throws OperatorError `InvalidDefinition` */
+export function decoratedWith(owner: ResourceType, children: readonly ChildTypeProps[]): ChildType[] {
+  for (const [index, type] of children.entries()) {
+    const where = `decorate: children[${index}]`;
+    checkNames(where, type, [...OF_A_TYPE, 'recreate', 'createOnly', 'optional'], `write ${EXAMPLE}`);
+    checkGroup(where, type);
+    checkReplacement(where, type);
+  }
+  const types = children.map((type) => ({ ...type, ...resourceType(type) }));
+  checkScopes(owner, 'decorate: children', types);
+  const twice = [owner, ...types].map(groupKind).find((type, index, all) => all.indexOf(type) !== index);
+  if (twice)
+    throw misdefined('decorate: children', `type ${twice} is there twice; list it once, and not the decorated one`);
+  return types;
 }
 
 /** Reads what every kind has from its CRD. @throws OperatorError `InvalidDefinition` */
@@ -400,7 +416,7 @@ const CLUSTER_SCOPED: ReadonlySet<string> = new Set([
 function checkScopes(owner: ResourceType, list: string, types: readonly ContributedType[]): void {
   types.forEach((child, index) => {
     const name = groupKind(child);
-    const where = `defineKind: ${list}[${index}]`;
+    const where = `${list}[${index}]`;
     const { apiVersion, kind, namespaces } = child;
     if (child.namespaced && CLUSTER_SCOPED.has(name)) {
       const type = `{ apiVersion: '${apiVersion}', kind: '${kind}', namespaced: false }`;

@@ -49,6 +49,9 @@ export function isLabel(name: unknown): name is string {
   return typeof name === 'string' && LABEL.test(name);
 }
 
+/** Remedy where it isn't. */
+export const NO_NAME = 'write lower-case letters, digits and dashes, at most 63, with a letter first';
+
 /** Reports whether it is a domain in lower case with a dot, of at most 253 characters, and of 63 from dot to dot. */
 export function isGroup(name: unknown): name is string {
   if (typeof name !== 'string' || name.length > LONGEST_GROUP) return false;

@@ -7,6 +7,7 @@ import { NOTHING } from '../contract/plan.js';
 import type {
   Conclusion,
   ContributeStep,
+  EventProps,
   FinalizerStep,
   GenerateStep,
   OwnStep,
@@ -35,6 +36,7 @@ import {
   recordedFieldManager,
   statusFieldManager,
 } from '../contract/names.js';
+import { setLatest } from '../values/latest.js';
 import { canonicalJson, contentHash } from '../values/json.js';
 import { controllerOf, keyOf, objectId, objectKey, ownerOf, refOf, splitKey } from '../contract/object.js';
 import type { AnyObject, OwnerReference } from '../contract/object.js';
@@ -82,6 +84,9 @@ export interface OwnFunctions {
 
 /** Interval of looks until what is referred to is known, which usually takes a few milliseconds. */
 const UNKNOWN_MILLISECONDS = 2_000;
+
+/** Maximum number of objects of which the last warning is remembered. */
+const MAX_WARNINGS = 1_000;
 
 /** Actions that may have changed what the construct of a plan reads. */
 const WRITTEN: readonly Action[] = ['created', 'configured', 'corrected', 'recreated', 'deleted'];
@@ -148,6 +153,8 @@ export class OwnedChildren implements Controller {
   /** Types of which objects may have their owner recorded alone. */
   private readonly recorded: readonly RenderedType[];
   private readonly kept: ReadonlySet<string>;
+  /** Last warnings about objects of others. */
+  private readonly warnings = new Map<string, string>();
   /** Whether its custom resources are to have the finalizer. @default - never, nor had they */
   private readonly finalizing?: boolean;
 
@@ -159,7 +166,7 @@ export class OwnedChildren implements Controller {
     const { selector } = context;
     this.name = owning.name;
     this.kind = owning.type.kind;
-    this.fieldManager = childrenFieldManager(this.kind);
+    this.fieldManager = childrenFieldManager(this.name);
     this.statusManager = statusFieldManager(this.kind);
     const [first, ...others] = watchesFor(owning) as [Watch, ...Watch[]];
     this.watches = [selector === undefined ? first : { ...first, selector }, ...others];
@@ -190,7 +197,7 @@ export class OwnedChildren implements Controller {
       return { ...NOTHING, steps: [...release, ...collected] };
     }
     if (!isSelected) return NOTHING;
-    const owner = ownerOf(cr);
+    const owner = { ...ownerOf(cr), blockOwnerDeletion: !this.owning.decorates };
     const controlled = this.controlled(cr, reader);
     const own = this.own(cr, reader);
     const pass = this.recalled({ cr, owner, reader, now, controlled, own, ...(isDeleted && { isDeleted }) });
@@ -244,8 +251,17 @@ export class OwnedChildren implements Controller {
     if (this.recorded.length === 0) return own;
     return [
       ...own,
-      ...this.controlled(cr, reader, recordedFieldManager(this.kind, cr.metadata.uid ?? ''), types),
+      ...this.controlled(cr, reader, recordedFieldManager(this.name, cr.metadata.uid ?? ''), types),
     ];
+  }
+
+  /** Reports whether an object of others is one that is decorated: what was made of another one is pruned. */
+  private isChosen({ metadata: { labels = {}, annotations = {} } }: LiveResource): boolean {
+    const { chosen: { selector, annotation } = {} } = this.owning;
+    return (
+      (selector === undefined || selects(selector, labels)) &&
+      (annotation === undefined || annotations[annotation] !== undefined)
+    );
   }
 
   /** Reports whether a custom resource has the finalizer of its kind, or of an earlier release of it. */
@@ -299,7 +315,7 @@ export class OwnedChildren implements Controller {
     const { contributes = [] } = this.owning;
     const step = (object: AnyObject): ContributeStep => ({
       ...{ do: 'contribute', object, owner: { ...owner, recordedKey: keyOf(cr) } },
-      fieldManager: recordedFieldManager(this.kind, owner.uid),
+      fieldManager: recordedFieldManager(this.name, owner.uid),
       takes: contributedType(this.owning, object)?.takes ?? [],
       ...(control.drift && { drift: control.drift }),
     });
@@ -333,7 +349,7 @@ export class OwnedChildren implements Controller {
         const uid = ownerUidOf(object);
         if (controllerOf(object) || uid === undefined || uid === cr?.metadata.uid) return [];
         if (recordOf(object)?.of?.isKept) return [];
-        const isApplied = reader.controlledBy(one, uid, recordedFieldManager(kind, uid)).includes(object);
+        const isApplied = reader.controlledBy(one, uid, recordedFieldManager(this.name, uid)).includes(object);
         return isApplied && !object.metadata.deletionTimestamp
           ? [{ do: 'collect', object, owner: { ...owner, uid } }]
           : [];
@@ -353,7 +369,8 @@ export class OwnedChildren implements Controller {
     try {
       const generate = pass.isDeleted ? undefined : generated?.missing(cr, secret);
       if (cr.metadata.annotations) control = controlOf(cr.metadata.annotations);
-      if (pass.isDeleted && !this.owning.finalizes) return { control, rendered: [], handedOver: [] };
+      if ((pass.isDeleted && !this.owning.finalizes) || !this.isChosen(cr))
+        return { control, rendered: [], handedOver: [] };
       const found = references?.resolve(cr, (...query) => reader.find(...query));
       if (references && !found) return undefined;
       requireReadable([cr]);
@@ -404,7 +421,7 @@ export class OwnedChildren implements Controller {
       if (isHere && !isKept && isCollected) return { owner, fieldManager };
       return {
         owner: { ...owner, recordedKey: keyOf(cr), ...(isKept && { isKept }) },
-        fieldManager: recordedFieldManager(this.kind, owner.uid),
+        fieldManager: recordedFieldManager(this.name, owner.uid),
       };
     };
     const { generated } = this.owning;
@@ -527,7 +544,14 @@ export class OwnedChildren implements Controller {
       drifted || done.has('corrected') ? driftEvent(cr, changes) : undefined,
       made,
     ];
-    const { remembers, type } = this.owning;
+    const { remembers, type, decorates } = this.owning;
+    if (decorates) {
+      const said = events.filter((event) => event?.type !== 'Warning' || this.isNews(pass, event));
+      return {
+        ...{ status: [], events: said.flatMap((event) => (event ? { regarding, event } : [])) },
+        ...(isUnfinished && { next: 'now' }),
+      };
+    }
     // What was remembered before the children came has another version.
     const target = (remembers && (reader.get(type, keyOf(cr)) as LiveResource | undefined)) || cr;
     const isConditional = remembers && { isConditional: true };
@@ -543,6 +567,14 @@ export class OwnedChildren implements Controller {
       ...(isNext && { next: 'now' }),
       ...(error && { error }),
     };
+  }
+
+  /** Reports whether a warning is another one than the last of the same object, which has no conditions that would show it. */
+  private isNews({ cr }: Pass, { note }: EventProps): boolean {
+    const key = keyOf(cr);
+    if (this.warnings.get(key) === note) return false;
+    setLatest(this.warnings, key, note, MAX_WARNINGS);
+    return true;
   }
 
   /** Reports whether the construct makes something else of the fields that its status has now: then a plan of these follows at once. */
@@ -649,6 +681,8 @@ export interface ChildType extends RenderedType, Pick<Watch, 'optional' | 'claim
 
 /** A kind without what the adapter doesn't need. */
 export interface OwningKind extends RenderedKind {
+  /** Which objects of others are decorated. @default - its resources are custom resources */
+  readonly chosen?: { readonly selector?: LabelSelector; readonly annotation?: string };
   readonly generated?: GeneratedSecrets;
   readonly name: string;
   readonly children: readonly ChildType[];
@@ -668,15 +702,20 @@ export function watchesFor(kind: OwningKind): Watch[] {
     const { namespaces = '*' } = type;
     return [...(namespaces === '*' ? [] : [watch]), { ...watch, namespaces }];
   };
-  const watches: Watch[] = [
-    {
+  const decorated: Watch = {
+    ...{ type: kind.type, readOnly: true, keep: keepDecorated },
+    mapsTo: (object) => [keyOf(object)],
+  };
+  const own: Watch = {
       type: kind.type,
       keep: kind.remembers ? keepRemembering(statusFieldManager(kind.type.kind)) : keepWithoutManagedFields,
       // An owner reference that blocks the owner's deletion may only be set by who may finalize the owner.
       // https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#ownerreferencespermissionenforcement
       writes: ['status', 'finalizers', ...(hasFinalizers(kind) ? (['patch'] as const) : [])],
       mapsTo: (cr) => [keyOf(cr)],
-    },
+    };
+  const watches: Watch[] = [
+    kind.decorates ? decorated : own,
     ...kind.children.flatMap((type) =>
       everywhere(type, {
         ...owned(type),
@@ -737,6 +776,13 @@ export function keepWithoutManagedFields(object: AnyObject): AnyObject {
     managedFields?: unknown;
   };
   return { ...object, metadata };
+}
+
+/** Objects of others are kept without their status, which changes often; of a Secret, its metadata alone. */
+function keepDecorated(object: AnyObject): AnyObject {
+  const { status: _, ...kept } = keepWithoutManagedFields(object);
+  const { apiVersion, kind, metadata } = kept;
+  return groupKind(object) === groupKind(secretType) ? { apiVersion, kind, metadata } : kept;
 }
 
 /** Returns a projection that keeps what a status manager has applied, too. */

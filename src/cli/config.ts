@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { shownOption } from '../author/definition.js';
-import type { Kind } from '../contract/kind.js';
+import type { Kind, StandaloneController } from '../contract/kind.js';
 import { describeThrown, markedOrigin, originOf } from '../values/origin.js';
 import { groupKind } from '../contract/resource.js';
 import { suggest } from '../values/suggest.js';
@@ -23,8 +23,17 @@ export const kindsOnRequest: Readonly<Record<string, () => Promise<Kind>>> = {
 export interface Config {
   /** Kinds of your own, each made with `defineKind`. @default - none */
   readonly kinds?: readonly Kind[];
+  /** Controllers without custom resources, made by `decorate`, or by `defineController` without a CRD. @default - none */
+  readonly controllers?: readonly StandaloneController[];
   /** Whether the kinds that come with the command are included. @default true */
   readonly builtIn?: boolean;
+}
+
+/** What an operator runs. */
+export interface Controllers {
+  readonly kinds: Kind[];
+  /** Controllers without custom resources. */
+  readonly controllers: StandaloneController[];
 }
 
 interface LoadKindsOptions {
@@ -44,7 +53,12 @@ interface LoadKindsOptions {
  * them.
  * @throws CliError with exit code 2 when the configuration can't be used or a name is unknown
  */
-export async function loadKinds({ config, kinds: names, builtIn }: LoadKindsOptions): Promise<Kind[]> {
+export async function loadKinds(options: LoadKindsOptions): Promise<Kind[]> {
+  return (await loadControllers(options)).kinds;
+}
+
+/** Returns these kinds, and the controllers without custom resources that `--kinds` doesn't leave out. @throws CliError */
+export async function loadControllers({ config, kinds: names, builtIn }: LoadKindsOptions): Promise<Controllers> {
   // Loaded here, so that `--help` loads no kind.
   const own = builtIn ?? (await import('../kinds/index.js')).builtInKinds;
   const file = config ?? CONFIG_FILE;
@@ -64,7 +78,11 @@ export async function loadKinds({ config, kinds: names, builtIn }: LoadKindsOpti
     const remedy = isBuiltIn ? 'built-in kinds need not be listed, remove it' : 'list it once';
     throw unusable(file, `kind ${twice} is there twice; ${remedy}`);
   }
-  return names === undefined ? kinds : choose(kinds, names);
+  const controllers = [...(loaded.controllers ?? [])];
+  const all = [...kinds.map(({ name }) => name), ...controllers.map(({ name }) => name)];
+  const same = controllers.find(({ name }) => all.indexOf(name) !== all.lastIndexOf(name));
+  if (same) throw unusable(file, `the name ${same.name} is there twice; give the controller another one`);
+  return names === undefined ? { kinds, controllers } : choose({ kinds, controllers }, names);
 }
 
 function unusable(file: string, why: string): CliError {
@@ -76,13 +94,17 @@ async function loadConfig(file: string): Promise<Config> {
   const { default: config } = await imported(file);
   const example = 'write `export default { kinds: [defineKind({ ... })] }`';
   if (!isMap(config)) throw unusable(file, `its default export is ${shownOption(config)}; ${example}`);
-  const { kinds = [], builtIn, ...others } = config;
+  const { kinds = [], controllers = [], builtIn, ...others } = config;
   const [unknown] = Object.keys(others);
   if (unknown !== undefined)
-    throw unusable(file, `its default export has a member ${unknown}; it takes kinds and builtIn`);
+    throw unusable(file, `its default export has a member ${unknown}; it takes kinds, controllers and builtIn`);
   if (builtIn !== undefined && typeof builtIn !== 'boolean')
     throw unusable(file, `builtIn is ${shownOption(builtIn)}; write true or false`);
   if (!Array.isArray(kinds)) throw unusable(file, `kinds is ${shownOption(kinds)}, not a list; ${example}`);
+  const isController = ({ name, controllers: of }: Partial<StandaloneController>): boolean =>
+    typeof name === 'string' && typeof of === 'function';
+  if (!Array.isArray(controllers) || !controllers.every((one) => isMap(one) && isController(one)))
+    throw unusable(file, `controllers is ${shownOption(controllers)}; write controllers: [decorate({ ... })]`);
   const index = kinds.findIndex((kind) => !isKind(kind));
   if (index < 0) return config;
   const wrong: unknown = kinds[index];
@@ -144,14 +166,21 @@ function isKind(value: unknown): boolean {
   return typeof name === 'string' && typeof crd === 'object' && typeof controllers === 'function';
 }
 
-function choose(kinds: readonly Kind[], names: readonly string[]): Kind[] {
+function choose({ kinds, controllers }: Controllers, names: readonly string[]): Controllers {
   const onRequest = Object.keys(kindsOnRequest);
   const isNamed = (kind: Kind, name: string): boolean =>
     name === kindName(kind) || (name === kind.name && !onRequest.includes(kindName(kind)));
   const wanted = names.map((name) => name.toLowerCase());
-  const unknown = wanted.find((name) => !kinds.some((kind) => isNamed(kind, name)));
-  if (unknown === undefined) return kinds.filter((kind) => wanted.some((name) => isNamed(kind, name)));
-  const known = [...new Set([...kinds.map(kindName), ...onRequest])];
+  const others = controllers.map(({ name }) => name);
+  const unknown = wanted.find(
+    (name) => !others.includes(name) && !kinds.some((kind) => isNamed(kind, name)),
+  );
+  if (unknown === undefined)
+    return {
+      kinds: kinds.filter((kind) => wanted.some((name) => isNamed(kind, name))),
+      controllers: controllers.filter(({ name }) => wanted.includes(name)),
+    };
+  const known = [...new Set([...kinds.map(kindName), ...onRequest, ...others])];
   const near = suggest(unknown, [...kinds.map(({ name }) => name), ...known]);
   const meant = near === undefined ? '' : `; did you mean ${near}?`;
   throw new CliError(

@@ -20,7 +20,7 @@ import { manifestText } from '../validate/output.js';
 import { withCluster } from './cluster.js';
 import { kindFlagValues } from './options.js';
 import type { SharedOptions } from './options.js';
-import { kindsOnRequest, loadKinds } from './config.js';
+import { kindsOnRequest, loadControllers, loadKinds } from './config.js';
 import { refuseDataLoss } from './data-loss.js';
 import { CliError, confirmed, print, printError, printWritten } from './output.js';
 import { givenFiles } from './admin-file.js';
@@ -50,10 +50,10 @@ export async function runInstall(options: InstallOptions, command: Command): Pro
   const isGiven = (option: string): boolean => command.getOptionValueSource(option) === 'cli';
   refuseContradictions(options, isGiven('namespace'));
   const { namespace, image, replicas, watchNamespace, runbooks } = options;
-  const kinds = await loadKinds(options);
+  const { kinds, controllers } = await loadControllers(options);
   if (options.argoHealth) return print(writeYaml(argoHealthPatch(kinds)));
   const props: InstallProps = {
-    ...{ namespace, image, replicas, kinds, flags: kindFlagValues(options) },
+    ...{ namespace, image, replicas, kinds, controllers, flags: kindFlagValues(options) },
     ...(options.omitUserIds && { omitUserIds: true }),
     ...(watchNamespace && { watchNamespaces: watchNamespace }),
     ...(await givenFiles(options)),
@@ -120,6 +120,9 @@ async function write(props: InstallProps, options: InstallOptions): Promise<void
   };
   const isChosen = options.kinds !== undefined;
   if (options.output === 'helm') {
+    const others = (props.controllers ?? []).map(({ name }) => name);
+    if (others.length > 0)
+      throw new CliError(`A chart has kinds alone, and no ${others.join()}: name the kinds with --kinds`);
     const on = props.kinds.filter((kind) => isChosen || foreignNamespaces(kind, props).length === 0);
     written(writeFolder(folder ?? '', helmChart({ ...props, on })));
     return;

@@ -22,7 +22,7 @@ import { Metrics, observeProcess } from '../telemetry/metrics.js';
 import { clusterAccess, transportOptions } from './cluster.js';
 import { kindFlagValues } from './options.js';
 import type { SharedOptions } from './options.js';
-import { loadKinds } from './config.js';
+import { loadControllers } from './config.js';
 import { BUG, untilInterrupted } from './exit.js';
 import { CliError } from './output.js';
 import { FollowedFile, readAdminFile, sectionsParser } from './admin-file.js';
@@ -48,7 +48,7 @@ interface RunOptions extends SharedOptions {
 
 /** `reconstruct run`: the controller. */
 export async function runController(options: RunOptions): Promise<void> {
-  const kinds = await loadKinds(options);
+  const { kinds, controllers } = await loadControllers(options);
   const { selector, watchNamespaceSelector: namespaceSelector } = options;
   checkSelectable(kinds, options);
   const log = await createLogger({ level: options.logLevel, format: options.logFormat });
@@ -81,7 +81,9 @@ export async function runController(options: RunOptions): Promise<void> {
     ...(namespaceSelector !== undefined && { namespaceSelector }),
   };
   const controllersBy = ({ policy }: AdminFiles) =>
-    kinds.flatMap((kind) => kind.controllers({ ...context, policy: policy?.[kind.name] }));
+    [...kinds, ...controllers].flatMap((one) =>
+      one.controllers({ ...context, policy: policy?.[one.name] }),
+    );
   const credentials = new UserCredentials(access, (line) => {
     log.warn({ line }, 'credential plugin wrote a line');
   });
@@ -113,7 +115,7 @@ export async function runController(options: RunOptions): Promise<void> {
   const work = async (stopping: AbortSignal): Promise<void> => {
     const fields = {
       version: packageVersion(),
-      kinds: kinds.map(({ name }) => name),
+      kinds: [...kinds, ...controllers].map(({ name }) => name),
       server: access.cluster.server,
       context: access.context,
       watchNamespaces: watchNamespace ?? namespaceSelector ?? 'all',

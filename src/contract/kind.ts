@@ -38,6 +38,8 @@ export interface CustomResourceProps<Spec> {
   readonly status?: unknown;
   /** Whether the custom resource is being deleted, of a kind that `finalizes`. @default - the kind doesn't */
   readonly deleted?: unknown;
+  /** The object of others, without metadata and status, for the construct of `decorate`. @default - it isn't */
+  readonly object?: unknown;
   /** The `related` objects, of a kind that `readsRelated`; none of them without a cluster. @default - the kind doesn't */
   readonly related?: unknown;
 }
@@ -216,6 +218,8 @@ export interface RenderedKind {
   readonly generated?: KindGenerated;
   /** Whether the construct reads labels and annotations of the custom resource. @default false */
   readonly readsMetadata?: boolean;
+  /** Whether its resources are objects of others, of which the construct reads all but the status. @default false */
+  readonly decorates?: boolean;
   /** Whether the construct reads the related objects. @default false */
   readonly readsRelated?: boolean;
   /** Whether the construct reads what its children say. @default false */
@@ -281,6 +285,17 @@ export interface Kind {
    * from what they watch. Nothing begins by it: it is called too to check a policy that has changed.
    * @throws OperatorError `InvalidInput` where a flag's value or the policy can't be worked with
    */
+  controllers(context: KindContext): readonly Controller[];
+}
+
+/**
+ * Controllers that have no custom resources: made by `decorate`, or by `defineController` without a CRD. Listed as `controllers` in
+ * `reconstruct.config.mjs`.
+ */
+export interface StandaloneController {
+  /** In lower case, as `--kinds` takes it, and unique among the kinds. */
+  readonly name: string;
+  /** See `Kind.controllers`. */
   controllers(context: KindContext): readonly Controller[];
 }
 

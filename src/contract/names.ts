@@ -73,7 +73,7 @@ export function selectorLabels(
   const [group, word] =
     kind.kind === 'CustomResourceDefinition' && 'spec' in kind
       ? [kind.spec.group, kind.spec.names.kind]
-      : [groupOf(kind.apiVersion), kind.kind];
+      : [groupOf(kind.apiVersion) || 'core', kind.kind];
   return { [`${group}/${word.toLowerCase()}`]: name };
 }
 

@@ -46,14 +46,14 @@ const HEALTH_PORT = 8081;
  * @throws OperatorError `InvalidInput` where a flag's value or the policy can't be worked with
  */
 export function installManifests(props: InstallProps): AnyObject[] {
-  const { namespace, kinds } = props;
+  const { namespace, kinds, controllers = [] } = props;
   const pods = podLabels(namespace);
   const metricsPort = metricsPortOf(props);
   const others: AnyObject[] = [
     ...(FOREIGN_NAMESPACE.test(namespace) ? [] : [restrictedNamespace(namespace)]),
     // Has no token of its own: the Pod asks for one.
     made('v1', 'ServiceAccount', namespace, INSTALL_NAME, { automountServiceAccountToken: false }),
-    ...(accessObjects(installedRules(kinds, props), props) as unknown as AnyObject[]),
+    ...(accessObjects(installedRules([...kinds, ...controllers], props), props) as unknown as AnyObject[]),
     ...userRoles(props),
     ...(props.secureMetrics ? [metricsReader(namespace)] : []),
     ...filesIn(props).map(({ configMap, key, text }) =>

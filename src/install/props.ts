@@ -1,5 +1,5 @@
 import { ADMIN_FILES } from '../contract/kind.js';
-import type { AdminFile, FlagValues, Kind, Sections } from '../contract/kind.js';
+import type { AdminFile, FlagValues, Kind, Sections, StandaloneController } from '../contract/kind.js';
 import { kindName, MOUNTED } from './names.js';
 
 /** Files of the admin; without a policy, all but routes is allowed. */
@@ -11,6 +11,8 @@ export interface InstallProps extends GivenFiles {
   readonly namespace: string;
   readonly image: string;
   readonly kinds: readonly Kind[];
+  /** Controllers without custom resources. @default - none */
+  readonly controllers?: readonly StandaloneController[];
   /** Watched with Roles in them, and nothing cluster-wide. @default - all, with a ClusterRole */
   readonly watchNamespaces?: readonly string[];
   readonly replicas: number;
@@ -51,10 +53,10 @@ export type InstallOptions = Readonly<Record<string, string>>;
 
 /** Returns the options that lead to an installation. */
 export function optionsOf(props: InstallProps): InstallOptions {
-  const { kinds, watchNamespaces, flags = {}, monitoring, secureMetrics } = props;
+  const { kinds, controllers = [], watchNamespaces, flags = {}, monitoring, secureMetrics } = props;
   const labels = Object.entries(monitoring?.labels ?? {}).map((label) => label.join('='));
   const options: Readonly<Record<string, string | undefined>> = {
-    '--kinds': kinds.map(kindName).sort().join(),
+    '--kinds': [...kinds.map(kindName), ...controllers.map(({ name }) => name)].sort().join(),
     '--watch-namespace': watchNamespaces && [...watchNamespaces].sort().join(),
     ...Object.fromEntries(ADMIN_FILES.map((name) => [`--${name}`, props[name] && MOUNTED[name].configMap])),
     '--metrics-secure': secureMetrics && '',

@@ -1,5 +1,5 @@
 import type { Watch, Write } from '../contract/controller.js';
-import type { Kind, KindContext } from '../contract/kind.js';
+import type { KindContext, StandaloneController } from '../contract/kind.js';
 import { LEASE_NAME } from '../contract/names.js';
 import { groupOf } from '../contract/object.js';
 import { definitionName, definitionType, isBuiltIn } from '../contract/resource.js';
@@ -23,7 +23,10 @@ export interface PolicyRule {
  * CRDs may be read by name, to find out whether one that isn't served was removed; not with `namespaces`, where Roles have
  * to be enough.
  */
-export function rulesFor(kinds: readonly Kind[], context: Omit<KindContext, 'render'> = {}): PolicyRule[] {
+export function rulesFor(
+  kinds: readonly StandaloneController[],
+  context: Omit<KindContext, 'render'> = {},
+): PolicyRule[] {
   const controllers = kinds.flatMap((kind) => kind.controllers({ ...context, render: () => [] }));
   const lookups = controllers.flatMap((controller) => controller.lookups ?? []);
   const watches = controllers.flatMap((controller) => controller.watches);
@@ -127,7 +130,7 @@ const REVIEW_RULES: readonly PolicyRule[] = [
  * keeps its metrics from others.
  */
 export function installedRules(
-  kinds: readonly Kind[],
+  kinds: readonly StandaloneController[],
   props: RightsProps & Pick<InstallProps, 'secureMetrics'>,
 ): PolicyRule[] {
   const within = (rules: readonly PolicyRule[], namespace: string): PolicyRule[] =>
@@ -141,10 +144,10 @@ export function installedRules(
 
 /** Returns what the controllers of these kinds need with these flags and this policy. */
 export function operatorRules(
-  kinds: readonly Kind[],
+  kinds: readonly StandaloneController[],
   { namespace, watchNamespaces, flags, policy }: RightsProps,
 ): PolicyRule[] {
-  const restricted = kinds.map((kind): Kind => {
+  const restricted = kinds.map((kind): StandaloneController => {
     const section = policy?.parsed[kind.name];
     if (section === undefined) return kind;
     return { ...kind, controllers: (context) => kind.controllers({ ...context, policy: section }) };

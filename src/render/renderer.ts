@@ -23,7 +23,7 @@ import { observedOf, recordOf, requireReadable } from '../values/projections.js'
 import type { IsCurrent } from '../values/projections.js';
 import { Course, renderObserving } from './settling.js';
 import type { SteadyRendering } from './settling.js';
-import { ownerOf, readableMetadata, readOf, synthesize } from './synthesize.js';
+import { ownerOf, contentOf, readableMetadata, readOf, synthesize } from './synthesize.js';
 import { inTime, MAX_MILLISECONDS, StoppedRender, Stops } from './time-limit.js';
 
 /**
@@ -176,10 +176,10 @@ export class Renderer {
   }
 
   private basisOf(cr: CustomResource, inputs: RenderInputs | undefined): Basis {
-    const { metadata, spec } = cr;
+    const { metadata, spec = {} } = cr;
     const named = this.kind.readsMetadata ? ` ${contentHash(readableMetadata(cr))}` : '';
     // The generation alone stays where another schema of the CRD changes the spec.
-    const edit = `${metadata.uid} ${metadata.generation} ${contentHash(spec ?? {})}${named}`;
+    const edit = `${metadata.uid} ${metadata.generation} ${contentHash(this.kind.decorates ? contentOf(cr) : (spec as object))}${named}`;
     const files = this.context.inForce?.current;
     if (!inputs) return { inputs: edit, files };
     const { references, ...others } = inputs;

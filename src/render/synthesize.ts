@@ -77,6 +77,7 @@ function build(
     ...(policy !== undefined && { policy }),
     ...{ references, settings },
     ...(generated && { generated }),
+    ...(kind.decorates && { object: copyPlain(contentOf(cr)) }),
     ...(kind.observes && { observed }),
     ...(kind.readsRelated && { related }),
     ...(kind.remembers && { status: copyPlain(status, 'status') }),
@@ -110,6 +111,9 @@ export function settingsOf(kind: Pick<RenderedKind, 'type' | 'settingsSchema'>, 
   if (missing === undefined) return section;
   const message = `the operator's settings lack ${name}.${missing}, which ${type.kind} needs; give it in the file of --settings`;
   throw refusal('SettingsMissing', message);
+/** Returns what an object of others says beside its metadata and status. */
+export function contentOf({ metadata: _, status: _status, ...content }: CustomResource): object {
+  return content;
 }
 
 /** Returns the labels and annotations of a custom resource that a construct may read: those of its users. */

@@ -14,7 +14,7 @@ import type { PolicyRule } from '../../install/rules.js';
 import { readCustomResources } from '../../validate/custom-resource.js';
 import { InputError } from '../../validate/problem.js';
 import type { SharedOptions } from '../options.js';
-import { CONFIG_FILE, loadKinds } from '../config.js';
+import { CONFIG_FILE, loadControllers } from '../config.js';
 import { CliError } from '../output.js';
 import { childTypes } from '../tree/model.js';
 import type { Guard, LoadedKind, Sample } from './stand.js';
@@ -41,6 +41,8 @@ export function projectOptions(samples: readonly string[], { config, kinds }: Sh
 
 export interface Project {
   readonly kinds: readonly LoadedKind[];
+  /** Names of controllers without custom resources. */
+  readonly controllers: readonly string[];
   readonly rules: readonly PolicyRule[];
   readonly sources: readonly string[];
   readonly samples: readonly Sample[];
@@ -132,8 +134,9 @@ export async function runDevLoad(samples: readonly string[], options: SharedOpti
 
 async function readProject({ samples, config, kinds: named }: ProjectOptions): Promise<Project> {
   // A configuration is about its own kinds.
-  const kinds = await loadKinds({ config, kinds: named, ...(!named && { builtIn: [] }) });
-  if (kinds.length === 0)
+  const own = { config, kinds: named, ...(!named && { builtIn: [] }) };
+  const { kinds, controllers } = await loadControllers(own);
+  if (kinds.length + controllers.length === 0)
     throw new CliError('It has no kinds: list one that defineKind has made, or name some with --kinds');
   const sources = sampleSources(samples, dirname(config ?? 'any'));
   return {
@@ -141,7 +144,8 @@ async function readProject({ samples, config, kinds: named }: ProjectOptions): P
       const { name, type, crd } = kind;
       return { name, type, crd, children: childTypes(kind) };
     }),
-    rules: installedRules(kinds, { namespace: DEFAULT_NAMESPACE }),
+    controllers: controllers.map(({ name }) => name),
+    rules: installedRules([...kinds, ...controllers], { namespace: DEFAULT_NAMESPACE }),
     sources,
     ...(await readSamples(sources, kinds)),
   };
@@ -191,6 +195,7 @@ interface ControllerProps {
   readonly kubeconfig: string;
   readonly config: string | undefined;
   readonly kinds: readonly LoadedKind[];
+  readonly controllers: readonly string[];
   readonly onStarted: () => void;
   readonly onLine: (...line: ControllerLine) => void;
   /** Called when it has ended unexpectedly. @param how as in `exit code 1` */
@@ -202,16 +207,17 @@ interface ControllerProps {
  * @returns stops it. @param graceMilliseconds to finish work in progress
  */
 export function startController(props: ControllerProps): (graceMilliseconds?: number) => Promise<void> {
-  const { guard, kubeconfig, config, kinds, onStarted, onLine, onEnd } = props;
+  const { guard, kubeconfig, config, kinds, controllers, onStarted, onLine, onEnd } = props;
+  const names = [...kinds.map(kindName), ...controllers].join();
   const args = [
-    ...['run', '--kubeconfig', kubeconfig, '--kinds', kinds.map(kindName).join(), '--no-leader-elect'],
+    ...['run', '--kubeconfig', kubeconfig, '--kinds', names, '--no-leader-elect'],
     ...(config === undefined ? [] : ['--config', config]),
     ...['--metrics-bind-address', '0', '--health-bind-address', '0', '--log-level', 'info'],
   ];
   const child = startCommand(args, ['ignore', 'pipe', 'pipe'], guard);
   let isStopping = false;
   // Kinds of several groups may have the same name.
-  const starting = kinds.map(({ name }) => name);
+  const starting = [...kinds.map(({ name }) => name), ...controllers];
   const read = (text: string): void => {
     const line = isStopping ? undefined : readLogLine(text);
     if (typeof line === 'object') onLine(...line);

@@ -230,7 +230,8 @@ class Session {
     return project;
   }
 
-  private async apply({ kinds, rules, samples, mistakes }: Project): Promise<void> {
+  private async apply(project: Project): Promise<void> {
+    const { kinds, rules, samples, mistakes } = project;
     const { view, stand, deployed } = this;
     const { refused, left } = await deployed.install(kinds, rules);
     if (this.isOver()) return;
@@ -243,7 +244,7 @@ class Session {
     this.trouble('crds', 'The cluster keeps the CRD that it has', refused);
     await this.applyPrerequisites();
     if (this.isOver()) return;
-    if (this.isStale || !this.stopController) await this.restart(kinds);
+    if (this.isStale || !this.stopController) await this.restart(project);
     if (mistakes.length === 0) {
       const rejected = await deployed.update(samples, this.signal);
       if (this.isOver()) return;
@@ -284,7 +285,7 @@ class Session {
   }
 
   /** Two controllers never run at the same time. */
-  private async restart(kinds: Project['kinds']): Promise<void> {
+  private async restart({ kinds, controllers }: Project): Promise<void> {
     const { view, stand, guard, options } = this;
     view.show({ controller: 'the controller starts' });
     await this.stopController?.();
@@ -295,7 +296,7 @@ class Session {
     const at = new Date().toTimeString().slice(0, 8);
     this.loadedAt = at;
     this.stopController = startController({
-      ...{ guard, kinds, kubeconfig: stand.operatorKubeconfig, config: options.config },
+      ...{ guard, kinds, controllers, kubeconfig: stand.operatorKubeconfig, config: options.config },
       onStarted: () => {
         view.show({ controller: `the controller runs what was loaded at ${at}` });
       },
