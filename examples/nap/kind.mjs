@@ -27,7 +27,7 @@ class Nap extends Construct {
   constructor(scope, id, { spec: { deployment, awake, reason } }) {
     super(scope, id);
     if (awake && reason === undefined) return;
-    const annotations = reason === undefined ? undefined : { 'sleep.example.com/reason': reason };
+    const annotations = { ...(reason !== undefined && { 'sleep.example.com/reason': reason }) };
     new ApiObject(this, 'Deployment', {
       ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: deployment, annotations } },
       ...(!awake && { spec: { replicas: 0 } }),

@@ -73,6 +73,7 @@ export function decorate<const ApiVersion extends string, const Kind extends str
   };
   return {
     name,
+    renders: kind,
     controllers: (context) => {
       const all = new OwnedChildren(kind, context);
       const { namespaceSelector } = context;

@@ -112,7 +112,10 @@ function standalone(props: StandaloneProps): StandaloneController {
   const fieldManager = childrenFieldManager(name);
   const reconcile: Controller['reconcile'] = (key, reader, now) => {
     try {
-      const steps = reading(watches.map(({ type }) => type), () => plan({ reader, key, now }));
+      const steps = reading(
+        watches.map(({ type }) => type),
+        () => plan({ reader, key, now }),
+      );
       return {
         ...NOTHING,
         steps: steps.map((step) => (step.do === 'own' ? { fieldManager, ...step } : step)),

@@ -319,7 +319,10 @@ export function decoratedWith(owner: ResourceType, children: readonly ChildTypeP
   checkScopes(owner, 'decorate: children', types);
   const twice = [owner, ...types].map(groupKind).find((type, index, all) => all.indexOf(type) !== index);
   if (twice)
-    throw misdefined('decorate: children', `type ${twice} is there twice; list it once, and not the decorated one`);
+    throw misdefined(
+      'decorate: children',
+      `type ${twice} is there twice; list it once, and not the decorated one`,
+    );
   return types;
 }
 

@@ -349,7 +349,9 @@ export class OwnedChildren implements Controller {
         const uid = ownerUidOf(object);
         if (controllerOf(object) || uid === undefined || uid === cr?.metadata.uid) return [];
         if (recordOf(object)?.of?.isKept) return [];
-        const isApplied = reader.controlledBy(one, uid, recordedFieldManager(this.name, uid)).includes(object);
+        const isApplied = reader
+          .controlledBy(one, uid, recordedFieldManager(this.name, uid))
+          .includes(object);
         return isApplied && !object.metadata.deletionTimestamp
           ? [{ do: 'collect', object, owner: { ...owner, uid } }]
           : [];
@@ -703,17 +705,18 @@ export function watchesFor(kind: OwningKind): Watch[] {
     return [...(namespaces === '*' ? [] : [watch]), { ...watch, namespaces }];
   };
   const decorated: Watch = {
-    ...{ type: kind.type, readOnly: true, keep: keepDecorated },
+    // Read by its name where a child has gone: it may have gone, too.
+    ...{ type: kind.type, readOnly: true, writes: [], keep: keepDecorated },
     mapsTo: (object) => [keyOf(object)],
   };
   const own: Watch = {
-      type: kind.type,
-      keep: kind.remembers ? keepRemembering(statusFieldManager(kind.type.kind)) : keepWithoutManagedFields,
-      // An owner reference that blocks the owner's deletion may only be set by who may finalize the owner.
-      // https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#ownerreferencespermissionenforcement
-      writes: ['status', 'finalizers', ...(hasFinalizers(kind) ? (['patch'] as const) : [])],
-      mapsTo: (cr) => [keyOf(cr)],
-    };
+    type: kind.type,
+    keep: kind.remembers ? keepRemembering(statusFieldManager(kind.type.kind)) : keepWithoutManagedFields,
+    // An owner reference that blocks the owner's deletion may only be set by who may finalize the owner.
+    // https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#ownerreferencespermissionenforcement
+    writes: ['status', 'finalizers', ...(hasFinalizers(kind) ? (['patch'] as const) : [])],
+    mapsTo: (cr) => [keyOf(cr)],
+  };
   const watches: Watch[] = [
     kind.decorates ? decorated : own,
     ...kind.children.flatMap((type) =>

@@ -29,7 +29,7 @@ export interface Config {
   readonly builtIn?: boolean;
 }
 
-/** What an operator runs. */
+/** Controllers that an operator runs. */
 export interface Controllers {
   readonly kinds: Kind[];
   /** Controllers without custom resources. */
@@ -58,7 +58,11 @@ export async function loadKinds(options: LoadKindsOptions): Promise<Kind[]> {
 }
 
 /** Returns these kinds, and the controllers without custom resources that `--kinds` doesn't leave out. @throws CliError */
-export async function loadControllers({ config, kinds: names, builtIn }: LoadKindsOptions): Promise<Controllers> {
+export async function loadControllers({
+  config,
+  kinds: names,
+  builtIn,
+}: LoadKindsOptions): Promise<Controllers> {
   // Loaded here, so that `--help` loads no kind.
   const own = builtIn ?? (await import('../kinds/index.js')).builtInKinds;
   const file = config ?? CONFIG_FILE;
@@ -97,14 +101,20 @@ async function loadConfig(file: string): Promise<Config> {
   const { kinds = [], controllers = [], builtIn, ...others } = config;
   const [unknown] = Object.keys(others);
   if (unknown !== undefined)
-    throw unusable(file, `its default export has a member ${unknown}; it takes kinds, controllers and builtIn`);
+    throw unusable(
+      file,
+      `its default export has a member ${unknown}; it takes kinds, controllers and builtIn`,
+    );
   if (builtIn !== undefined && typeof builtIn !== 'boolean')
     throw unusable(file, `builtIn is ${shownOption(builtIn)}; write true or false`);
   if (!Array.isArray(kinds)) throw unusable(file, `kinds is ${shownOption(kinds)}, not a list; ${example}`);
   const isController = ({ name, controllers: of }: Partial<StandaloneController>): boolean =>
     typeof name === 'string' && typeof of === 'function';
   if (!Array.isArray(controllers) || !controllers.every((one) => isMap(one) && isController(one)))
-    throw unusable(file, `controllers is ${shownOption(controllers)}; write controllers: [decorate({ ... })]`);
+    throw unusable(
+      file,
+      `controllers is ${shownOption(controllers)}; write controllers: [decorate({ ... })]`,
+    );
   const index = kinds.findIndex((kind) => !isKind(kind));
   if (index < 0) return config;
   const wrong: unknown = kinds[index];
@@ -172,9 +182,7 @@ function choose({ kinds, controllers }: Controllers, names: readonly string[]): 
     name === kindName(kind) || (name === kind.name && !onRequest.includes(kindName(kind)));
   const wanted = names.map((name) => name.toLowerCase());
   const others = controllers.map(({ name }) => name);
-  const unknown = wanted.find(
-    (name) => !others.includes(name) && !kinds.some((kind) => isNamed(kind, name)),
-  );
+  const unknown = wanted.find((name) => !others.includes(name) && !kinds.some((kind) => isNamed(kind, name)));
   if (unknown === undefined)
     return {
       kinds: kinds.filter((kind) => wanted.some((name) => isNamed(kind, name))),

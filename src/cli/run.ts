@@ -81,9 +81,7 @@ export async function runController(options: RunOptions): Promise<void> {
     ...(namespaceSelector !== undefined && { namespaceSelector }),
   };
   const controllersBy = ({ policy }: AdminFiles) =>
-    [...kinds, ...controllers].flatMap((one) =>
-      one.controllers({ ...context, policy: policy?.[one.name] }),
-    );
+    [...kinds, ...controllers].flatMap((one) => one.controllers({ ...context, policy: policy?.[one.name] }));
   const credentials = new UserCredentials(access, (line) => {
     log.warn({ line }, 'credential plugin wrote a line');
   });

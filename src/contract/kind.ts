@@ -38,7 +38,7 @@ export interface CustomResourceProps<Spec> {
   readonly status?: unknown;
   /** Whether the custom resource is being deleted, of a kind that `finalizes`. @default - the kind doesn't */
   readonly deleted?: unknown;
-  /** The object of others, without metadata and status, for the construct of `decorate`. @default - it isn't */
+  /** The object of others, without metadata and status, for the construct of `decorate`. @default - a custom resource is rendered */
   readonly object?: unknown;
   /** The `related` objects, of a kind that `readsRelated`; none of them without a cluster. @default - the kind doesn't */
   readonly related?: unknown;
@@ -295,6 +295,8 @@ export interface Kind {
 export interface StandaloneController {
   /** In lower case, as `--kinds` takes it, and unique among the kinds. */
   readonly name: string;
+  /** Rendering of an object of others to its children. @default - nothing is rendered */
+  readonly renders?: RenderedKind;
   /** See `Kind.controllers`. */
   controllers(context: KindContext): readonly Controller[];
 }

@@ -45,7 +45,8 @@ const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'] as
 
 const ON_OBJECT: readonly Write[] = ['create', 'patch', 'delete'];
 
-function rulesOf({ type, writes = [], name, namespaces }: Omit<Watch, 'keep' | 'mapsTo'>): PolicyRule[] {
+function rulesOf({ type, writes: rights, name, namespaces }: Omit<Watch, 'keep' | 'mapsTo'>): PolicyRule[] {
+  const writes = rights ?? [];
   const apiGroups = [groupOf(type.apiVersion)];
   const within = namespaces === '*' ? [CLUSTER] : namespaces;
   const unnamed = { apiGroups, resources: [type.plural], ...(within && { namespaces: within }) };
@@ -57,7 +58,7 @@ function rulesOf({ type, writes = [], name, namespaces }: Omit<Watch, 'keep' | '
   const named = onObject.filter((verb) => name === undefined || verb !== 'create');
   return [
     // A single object is read only after a write has shown that it differs from the cache.
-    of('', [...(writes.length > 0 ? ['get'] : []), 'list', 'watch', ...named]),
+    of('', [...(rights ? ['get'] : []), 'list', 'watch', ...named]),
     // The name of a new object isn't known when the right to create it is checked.
     ...(named.length < onObject.length ? [{ ...unnamed, verbs: ['create'] }] : []),
     ...(writes.includes('status') ? [of('/status', ['patch'])] : []),

@@ -111,6 +111,8 @@ export function settingsOf(kind: Pick<RenderedKind, 'type' | 'settingsSchema'>, 
   if (missing === undefined) return section;
   const message = `the operator's settings lack ${name}.${missing}, which ${type.kind} needs; give it in the file of --settings`;
   throw refusal('SettingsMissing', message);
+}
+
 /** Returns what an object of others says beside its metadata and status. */
 export function contentOf({ metadata: _, status: _status, ...content }: CustomResource): object {
   return content;

@@ -2,7 +2,7 @@ import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { checkNames } from '../author/definition.js';
 import { OperatorError } from '../contract/error.js';
-import type { Kind } from '../contract/kind.js';
+import type { Kind, StandaloneController } from '../contract/kind.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { judge, KnownKinds, readCustomResources } from '../validate/custom-resource.js';
 import { formatProblem, InputError } from '../validate/problem.js';
@@ -16,18 +16,28 @@ import { render as renderOne } from '../render/renderer.js';
  * **Guarantees.** The custom resource is judged by its CRD and gets its defaults, as the API server would do it. The same
  * custom resource gives the same objects, in the same order, with the members of their maps sorted.
  *
+ * @param kind a kind, or what `decorate` has made: then the object of others stands in place of the custom resource, and isn't judged
  * @param around policy and settings of the operator by kind, the objects that the custom resource refers to or that are related to it, and the children that it observes
  *
  * **Errors.** `InvalidInput` with each mistake in the custom resource; those of the renderer; `InvalidInput` too for a
  * kind that renders several custom resources together. `InvalidDefinition` for another member of `around`.
  */
-export function render(kind: Kind, cr: object, around: OfflineInputs = {}): AnyObject[] {
+export function render(
+  kind: Kind | StandaloneController,
+  cr: object,
+  around: OfflineInputs = {},
+): AnyObject[] {
   checkNames(
     'render',
     around,
     AROUND,
     'give { policy }, { settings }, { references }, { observed }, { related }, { status } or { deleted }',
   );
+  if (!('crd' in kind)) {
+    if (!kind.renders)
+      throw new OperatorError({ reason: 'InvalidInput', message: `${kind.name} renders nothing` });
+    return renderOne(kind.renders, cr as CustomResource);
+  }
   if (!('each' in kind.rendering))
     throw new OperatorError({
       reason: 'InvalidInput',

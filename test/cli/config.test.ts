@@ -55,7 +55,7 @@ test.each<[text: string, expected: string | RegExp]>([
   ['export default null;', 'its default export is null; write'],
   [
     'export default { builtin: false };',
-    'its default export has a member builtin; it takes kinds and builtIn',
+    'its default export has a member builtin; it takes kinds, controllers and builtIn',
   ],
   ['export default { builtIn: 0 };', 'builtIn is 0; write true or false'],
   ['export default { kinds: {} };', 'kinds is {}, not a list; write'],

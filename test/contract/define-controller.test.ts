@@ -227,3 +227,33 @@ test('an option that there is not, and one that is missing, are refused', () => 
     'defineController: takes { crd, does, watches, plan }; does is missing',
   );
 });
+
+test('a controller without custom resources has one key; what its plan throws is the error of that', () => {
+  const owner = { apiVersion: 'v1', kind: 'Node', name: 'a', uid: 'n' };
+  const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', namespace: 'shop' } };
+  const watches = [{ type: MAP, writes: ['create'] as const }];
+  const made = defineController({
+    name: 'notes',
+    watches,
+    plan: () => [{ do: 'own', object, owner } as const],
+  });
+  const [controller] = made.controllers({ render });
+  expect(controller!.watches[0]!.mapsTo(object)).toEqual(['notes']);
+  const reader = {} as Reader;
+  expect(controller!.reconcile('notes', reader, NOW)).toMatchObject({
+    steps: [{ do: 'own', object, owner, fieldManager: 'notes-controller' }],
+  });
+  const failing = defineController({
+    name: 'notes',
+    watches,
+    plan: () => {
+      throw new Error('no');
+    },
+  });
+  const { error, steps } = failing.controllers({ render })[0]!.reconcile('notes', reader, NOW);
+  expect([error?.reason, steps]).toEqual(['PlanFailed', []]);
+  expect(() => defineController({ name: 'No', watches, plan: () => [] })).toThrow(
+    'name: write lower-case letters',
+  );
+  expect(() => defineController({ name: 'notes', watches } as never)).toThrow('plan is missing');
+});

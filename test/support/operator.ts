@@ -8,7 +8,8 @@ import { parse } from 'yaml';
 import { repoFolder } from '../../sandbox/paths.js';
 import { startWatchdog } from '../../sandbox/watchdog.js';
 import type { Watchdog } from '../../sandbox/watchdog.js';
-import type { FlagValues, Kind, Sections } from '../../src/contract/kind.js';
+import type { FlagValues, Kind, Sections, StandaloneController } from '../../src/contract/kind.js';
+import { kindName } from '../../src/install/names.js';
 import { installedRules } from '../../src/install/rules.js';
 import type { PolicyRule, RightsProps } from '../../src/install/rules.js';
 import { accountKubeconfig, accountToken, eventually, grant } from './cluster.js';
@@ -28,6 +29,8 @@ export interface ControllerProps {
   /** Names its ServiceAccount and the namespace of that; no other controller runs as it at the same time. */
   readonly user: string;
   readonly kinds: readonly Kind[];
+  /** Controllers without custom resources. @default - none */
+  readonly controllers?: readonly StandaloneController[];
   /** Path of a kubeconfig, for example of one that leads through a proxy. @default - its ServiceAccount's own */
   readonly kubeconfig?: string;
   /** Starts `reconstruct` in another way, with these arguments. @default - the bundle */
@@ -87,10 +90,10 @@ export const bundle = join(packed, 'lib/bundle/reconstruct.mjs');
 /** Starts `reconstruct run` as its own ServiceAccount, with the rights that an installation would give it. */
 export async function startController(given: ControllerProps): Promise<RunningController> {
   const { cluster, user, kinds, namespaces, args = [], nodeArgs = [], awaitStart = true } = given;
-  const { rights, electionNamespace = user } = given;
+  const { rights, electionNamespace = user, controllers = [] } = given;
   await accountToken(cluster, user);
   const watched = namespaces && { watchNamespaces: namespaces };
-  const installed = installedRights({ kinds, args, namespace: electionNamespace, ...watched });
+  const installed = installedRights({ kinds, controllers, args, namespace: electionNamespace, ...watched });
   await grant(cluster, { user, rules: rights?.(installed) ?? installed, ...(namespaces && { namespaces }) });
   const props = { ...given, kubeconfig: given.kubeconfig ?? (await accountKubeconfig(cluster, user)) };
   // Whatever happens to this process, the controller doesn't outlive it.
@@ -109,13 +112,13 @@ export async function startController(given: ControllerProps): Promise<RunningCo
     guard.forget(child.pid!);
   });
   started.set(cluster, (started.get(cluster) ?? new Set()).add(controller));
-  if (awaitStart) await controller.started(kinds);
+  if (awaitStart) await controller.started([...kinds, ...controllers]);
   return controller;
 }
 
 function argumentsOf(props: ControllerProps & { readonly kubeconfig: string }): string[] {
-  const { kubeconfig, kinds, config, namespaces, electionNamespace, args = [] } = props;
-  const names = kinds.map(({ name, crd }) => `${name}.${crd.spec.group}`);
+  const { kubeconfig, kinds, controllers = [], config, namespaces, electionNamespace, args = [] } = props;
+  const names = [...kinds.map(kindName), ...controllers.map(({ name }) => name)];
   return [
     ...['run', '--kubeconfig', kubeconfig, '--kinds', names.join()],
     ...['--metrics-bind-address', '0', '--health-bind-address', '0', '--log-level', 'debug'],
@@ -158,7 +161,7 @@ export class RunningController implements AsyncDisposable {
   }
 
   /** Kinds of several groups may have one name, and a kind may have more controllers than the one that is named like it. */
-  async started(kinds: readonly Kind[]): Promise<void> {
+  async started(kinds: readonly StandaloneController[]): Promise<void> {
     await eventually(() => {
       const running = this.log
         .filter(({ msg }) => msg === 'controller started')
@@ -230,6 +233,8 @@ export class RunningController implements AsyncDisposable {
 
 export interface Installation {
   readonly kinds: readonly Kind[];
+  /** @default - none */
+  readonly controllers?: readonly StandaloneController[];
   /** Namespace of the operator and of its lease. */
   readonly namespace: string;
   /** @default - all */
@@ -239,7 +244,7 @@ export interface Installation {
 }
 
 /** Returns the rights that `reconstruct install` gives an operator of these kinds that is run with these arguments. */
-export function installedRights({ kinds, args, ...places }: Installation): PolicyRule[] {
+export function installedRights({ kinds, controllers = [], args, ...places }: Installation): PolicyRule[] {
   const file = valueOf(args, '--policy');
   const text = file === undefined ? undefined : readFileSync(file, 'utf8');
   const surroundings: RightsProps = {
@@ -247,7 +252,7 @@ export function installedRights({ kinds, args, ...places }: Installation): Polic
     flags: flagsIn(kinds, args),
     ...(text !== undefined && { policy: { text, parsed: parse(text) as Sections } }),
   };
-  return installedRules(kinds, surroundings);
+  return installedRules([...kinds, ...controllers], surroundings);
 }
 
 function flagsIn(kinds: readonly Kind[], args: readonly string[]): FlagValues {

@@ -1,0 +1,3 @@
+import { servicePerPod } from './controller.mjs';
+
+export default { controllers: [servicePerPod] };

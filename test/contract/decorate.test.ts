@@ -1,0 +1,24 @@
+import { Construct } from 'constructs';
+import { expect, test } from 'vitest';
+import { decorate } from '../../src/author/decorate.js';
+
+const SERVICE = { apiVersion: 'v1', kind: 'Service' };
+const made = (props: object): unknown =>
+  decorate({
+    ...{ name: 'services', apiVersion: 'apps/v1', kind: 'StatefulSet', annotation: 'example.com/ports' },
+    ...{ construct: Construct, children: [SERVICE], ...props },
+  });
+
+test.each<[message: string, props: object]>([
+  ['name: write lower-case letters', { name: 'Services' }],
+  ['every StatefulSet would be chosen; give selector or annotation', { annotation: undefined }],
+  ['unknown option annotations; did you mean annotation?', { annotations: {} }],
+  ['children[0]: unknown option namespaces', { children: [{ ...SERVICE, namespaces: ['a'] }] }],
+  ['children[0]: apps/v1 has no Service', { children: [{ ...SERVICE, apiVersion: 'apps/v1' }] }],
+  [
+    'type StatefulSet.apps is there twice; list it once, and not the decorated one',
+    { children: [{ apiVersion: 'apps/v1', kind: 'StatefulSet' }] },
+  ],
+])('refuses: %s', (message, props) => {
+  expect(() => made(props)).toThrow(message);
+});
