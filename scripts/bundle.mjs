@@ -55,6 +55,13 @@ async function bundle({ folder, place, options }) {
     banner: {
       js: "import { createRequire as __createRequire } from 'node:module';const require = __createRequire(import.meta.url);",
     },
+    // Their builds in CommonJS, which Node takes, show no names where they are loaded on demand.
+    alias: Object.fromEntries(
+      ['asn1-schema', 'asn1-x509'].map((name) => [
+        `@peculiar/${name}`,
+        join(root, `node_modules/@peculiar/${name}/build/es2015/index.js`),
+      ]),
+    ),
     plugins: [withinModules({ lib, place, image: values.released }), oneYaml, undiciInParts],
     ...options,
   });

@@ -66,6 +66,7 @@ export type {
   Find,
   KindReferences,
   Generated,
+  GeneratedName,
   KindGenerated,
   Referenced,
   ReferencedByName,
@@ -119,6 +120,8 @@ export type {
 export type {
   Barrier,
   CollectStep,
+  CertificateRequest,
+  CertificateRequests,
   ContributeStep,
   ComposedTexts,
   Conclusion,
@@ -155,7 +158,7 @@ export type {
   ReferenceWays,
 } from './author/references.js';
 export type { LabelSelector } from './values/label-selector.js';
-export type { ComposedValue } from './author/generated.js';
+export type { ComposedValue, GeneratedCertificate, GeneratedPart } from './author/generated.js';
 export { inheritedMetadata } from './author/inherited-metadata.js';
 export { leaseRules, rulesFor } from './install/rules.js';
 export type { PolicyRule } from './install/rules.js';

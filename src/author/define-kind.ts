@@ -1,17 +1,23 @@
 import { servedType, storedVersion } from '../contract/crd.js';
 import type { CrdVersion, CustomResourceDefinition, StructuralSchema } from '../contract/crd.js';
-import type { ContributedType, Generated, KindConstruct, OwnedKind } from '../contract/kind.js';
+import type {
+  ContributedType,
+  Generated,
+  GeneratedName,
+  KindConstruct,
+  OwnedKind,
+} from '../contract/kind.js';
 import { NAMESPACE } from '../contract/names.js';
 import { groupOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
-import type { GeneratedValue } from '../contract/plan.js';
 import { groupKind, resourceType } from '../contract/resource.js';
 import type { ResourceType, ResourceTypeProps } from '../contract/resource.js';
 import { secretType } from '../values/generated.js';
 import { parseFieldPath, showValue } from '../values/path.js';
 import { checkNames, misdefined } from './definition.js';
-import { bitsOf, GeneratedSecrets, MIN_BITS } from './generated.js';
-import type { ComposedValue } from './generated.js';
+import { CA_KEY, MAX_DAYS } from '../values/certificates.js';
+import { bitsOf, GeneratedSecrets, keysOf, MIN_BITS } from './generated.js';
+import type { GeneratedCertificate, GeneratedPart } from './generated.js';
 import type { HandOverFunction } from './hand-over.js';
 import type { ChildOf, KeepFunction, ObservedChildOf } from './kubernetes-types.js';
 import { parseLabelSelector } from '../values/label-selector.js';
@@ -104,7 +110,7 @@ export interface KindProps<
   readonly construct: KindConstruct<
     Spec,
     ReferencesOf<References>,
-    Generated<keyof Values & string>,
+    Generated<GeneratedName<Values>>,
     Observes extends true ? readonly ObservedChildOf<Children[number]>[] : undefined,
     Remembers extends true ? Partial<Status> : undefined,
     Finalizes extends true ? boolean : undefined,
@@ -128,10 +134,15 @@ export interface KindProps<
    * Passwords, keys and tokens that the operator makes for each custom resource, by their keys in a Secret of its own,
    * `<name>-<kind in lower case>-generated`; the construct gets its name as `generated`. A value is made once and stays: the annotation
    * `reconstruct.kosmos.io/rotate` on a custom resource has all of them replaced. Texts that are made of them, such as connection strings,
-   * stand beside them.
+   * stand beside them, and so do certificates.
    * @default - none
    */
-  readonly generated?: Values & Readonly<Record<string, GeneratedValue | ComposedValue<Spec>>>;
+  readonly generated?: Values & Readonly<Record<string, GeneratedPart<Spec>>>;
+  /**
+   * Returns the name of that Secret by the name of its custom resource. It can't change after a release.
+   * @default - `<name>-<kind in lower case>-generated`
+   */
+  readonly generatedSecretName?: (name: string) => string;
   /** Every type that the construct may make. They are watched, owned, corrected and pruned. */
   readonly children: Children;
   /**
@@ -245,7 +256,7 @@ export function defineKind<
   const defined = kindOf(props.crd);
   const { type } = defined;
   const references = props.references && referencesOf(type, props.references);
-  const generated = props.generated && generatedOf(type, props.generated);
+  const generated = props.generated && generatedOf(type, props.generated, props.generatedSecretName);
   const kind = {
     ...defined,
     ...{ ...(references && { references }), ...(generated && { generated }) },
@@ -370,7 +381,8 @@ function referencesOf(owner: ResourceType, given: object): ReferenceResolver {
 
 function generatedOf(
   owner: ResourceType,
-  given: Readonly<Record<string, GeneratedValue | ComposedValue<never>>>,
+  given: Readonly<Record<string, GeneratedPart<never>>>,
+  nameOf?: (name: string) => string,
 ): GeneratedSecrets {
   if (!owner.namespaced)
     throw misdefined(
@@ -388,12 +400,45 @@ function generatedOf(
         );
       continue;
     }
+    if ('dnsNames' in value || 'days' in value) {
+      checkCertificate(where, name, value, given);
+      continue;
+    }
     if (value.bytes !== undefined && (value.length ?? value.alphabet) !== undefined)
       throw misdefined(where, 'give either bytes or length and alphabet');
     if (!(bitsOf(value) >= MIN_BITS))
       throw misdefined(where, `can be guessed: it has less than ${MIN_BITS} random bits; make it longer`);
   }
-  return new GeneratedSecrets(owner, given);
+  const [one, other]: unknown[] = nameOf ? [nameOf('web'), nameOf('db')] : ['web', 'db'];
+  if (typeof one !== 'string' || typeof other !== 'string' || one === other)
+    throw misdefined(
+      'defineKind: generatedSecretName',
+      'it returns the name of a Secret, another one for each custom resource; write (name) => `${name}-tls`',
+    );
+  return new GeneratedSecrets(owner, given, nameOf);
+}
+
+/** @throws OperatorError `InvalidDefinition` */
+function checkCertificate(
+  where: string,
+  name: string,
+  value: object,
+  all: Readonly<Record<string, GeneratedPart<never>>>,
+): void {
+  const { dnsNames, days = 1, ...others } = value as Partial<GeneratedCertificate<never>>;
+  if (typeof dnsNames !== 'function' || Object.keys(others).length > 0)
+    throw misdefined(
+      where,
+      'a certificate has a function and days; write { dnsNames: (cr) => [`${cr.metadata.name}.${cr.metadata.namespace}.svc`], days: 90 }',
+    );
+  if (!Number.isInteger(days) || days < 1 || days > MAX_DAYS)
+    throw misdefined(where, `days: ${showValue(days)} is none; write a whole number from 1 to ${MAX_DAYS}`);
+  const taken = [...keysOf({ [name]: { dnsNames } }), CA_KEY].find((key) => Object.hasOwn(all, key));
+  if (taken ?? (name === 'ca' || undefined))
+    throw misdefined(
+      where,
+      `the key ${taken ?? 'ca.crt'} has another use in its Secret; give it another name`,
+    );
 }
 
 function statusFieldsOf({ schema }: CrdVersion): { readonly statusFields?: readonly string[] } {
@@ -448,6 +493,7 @@ const NAMES = [
     ...REQUIRED,
     'references',
     'generated',
+    'generatedSecretName',
     'observes',
     'remembers',
     'readsMetadata',
@@ -461,7 +507,7 @@ const NAMES = [
 ];
 const OF_A_TYPE = ['apiVersion', 'kind', 'plural', 'namespaced'];
 const OF_A_REFERENCE = [...OF_A_TYPE, ...WAYS, 'namespace', 'optional', 'data'];
-const OF_A_VALUE = ['length', 'alphabet', 'bytes', 'emptyIsMissing', 'text'];
+const OF_A_VALUE = ['length', 'alphabet', 'bytes', 'emptyIsMissing', 'text', 'dnsNames', 'days'];
 
 /** Lists of types, and the options of their items. */
 const TYPE_LISTS = [

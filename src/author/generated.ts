@@ -4,6 +4,7 @@ import type { Watch } from '../contract/controller.js';
 import { OperatorError } from '../contract/error.js';
 import type { Generated, KindGenerated } from '../contract/kind.js';
 import type {
+  CertificateRequests,
   ComposedTexts,
   EventProps,
   GeneratedValue,
@@ -14,6 +15,8 @@ import { childLabels, GENERATED_ANNOTATION, ROTATE_ANNOTATION, selectorLabels } 
 import { controllerOf, describeRef, objectKey } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
+import { CA_CERT, heldCertificates, isCurrent } from '../values/certificates.js';
+import type { HeldCertificates } from '../values/certificates.js';
 import {
   composedOf,
   isGenerated,
@@ -39,6 +42,26 @@ export interface ComposedValue<Spec> {
   }) => string;
 }
 
+/**
+ * Certificate of a server or client, and its key, `<name>.crt` and `<name>.key` in the Secret. It is issued by a certificate authority that
+ * the custom resource alone has, whose certificate is `ca.crt` there, and renewed when a third of its life is left.
+ */
+export interface GeneratedCertificate<Spec> {
+  /** Returns its DNS names, at least one; with others, the certificate is issued again. It depends on its argument alone. */
+  readonly dnsNames: (cr: CustomResource<Spec>) => readonly string[];
+  /** Life of the certificate, at most 1825. @default 90 */
+  readonly days?: number;
+}
+
+/** Anything that the operator makes for a custom resource, and keeps in its Secret. */
+export type GeneratedPart<Spec> = GeneratedValue | ComposedValue<Spec> | GeneratedCertificate<Spec>;
+
+/** Number of days that a certificate is valid where its kind doesn't say. */
+const DEFAULT_DAYS = 90;
+
+const DNS_NAME =
+  /^(?=.{1,253}$)(?:\*\.)?[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/;
+
 /** Minimum number of random bits of a value, so that its checksum says nothing about it. */
 export const MIN_BITS = 64;
 
@@ -54,23 +77,32 @@ type KeptSecret = AnyObject & {
   readonly checksum?: string;
   /** Template of its texts. @default - its texts are missing, or out of date */
   readonly composed?: string;
+  readonly certificates?: HeldCertificates;
 };
+
+/** Everything that a Secret is to have. */
+export type Missing = Pick<GenerateStep, 'values' | 'texts' | 'certificates'>;
 
 /** Generates values for the custom resources of one kind. */
 export class GeneratedSecrets implements KindGenerated {
-  /** Follows the name of the custom resource in that of its Secret: kinds may have custom resources of one name. */
-  private readonly suffix: string;
   private readonly values: GeneratedValues;
   private readonly texts: readonly (readonly [name: string, text: ComposedValue<never>['text']])[];
+  private readonly certificates: Readonly<Record<string, GeneratedCertificate<never>>>;
 
+  /** @param nameOf returns the name of the Secret by that of the custom resource; the default has the kind in it, since another kind may have a custom resource of that name */
   constructor(
     private readonly owner: ResourceType,
-    private readonly all: Readonly<Record<string, GeneratedValue | ComposedValue<never>>>,
+    private readonly all: Readonly<Record<string, GeneratedPart<never>>>,
+    private readonly nameOf = (name: string): string => `${name}-${owner.kind.toLowerCase()}-generated`,
   ) {
-    this.suffix = `-${owner.kind.toLowerCase()}-generated`;
     const parts = Object.entries(all);
     this.texts = parts.flatMap(([name, one]) => ('text' in one ? [[name, one.text] as const] : []));
-    this.values = Object.fromEntries(parts.flatMap(([name, one]) => ('text' in one ? [] : [[name, one]])));
+    const certificates = parts.flatMap(([name, one]) => ('dnsNames' in one ? [[name, one] as const] : []));
+    this.certificates = Object.fromEntries(certificates);
+    const others = { ...this.certificates, ...Object.fromEntries(this.texts) };
+    this.values = Object.fromEntries(
+      parts.filter(([name]) => !Object.hasOwn(others, name)),
+    ) as GeneratedValues;
   }
 
   /** Label of every object of the kind: no other Secret need be read. */
@@ -83,8 +115,9 @@ export class GeneratedSecrets implements KindGenerated {
     const keepOthers = of.keep ?? keepStatus;
     const keep = (object: AnyObject): AnyObject | undefined => {
       const kept = keepOthers(object);
-      if (!kept || !object.metadata.name.endsWith(this.suffix)) return kept;
+      if (!kept || !isGenerated(object)) return kept;
       const { type, data } = object as { readonly type?: unknown; readonly data?: SecretData };
+      const certificates = heldCertificates(data ?? {}, Object.keys(this.certificates));
       const keys = presentKeys(this.values, data);
       const empty = keys.filter((key) => !data?.[key]);
       const names = this.texts.map(([name]) => name);
@@ -92,6 +125,7 @@ export class GeneratedSecrets implements KindGenerated {
       return {
         ...kept,
         ...{ keys, ...(empty.length > 0 && { empty }), ...(composed !== undefined && { composed }) },
+        ...(Object.keys(certificates).length > 0 && { certificates }),
         checksum: secretChecksum(object.metadata, { type, data }),
       };
     };
@@ -100,15 +134,16 @@ export class GeneratedSecrets implements KindGenerated {
   }
 
   keyOf({ metadata: { namespace, name } }: CustomResource): string {
-    return objectKey(namespace, name + this.suffix);
+    return objectKey(namespace, this.nameOf(name));
   }
 
   secretOf({ metadata }: CustomResource): AnyObject {
     const { name, namespace, annotations } = metadata;
     return {
-      ...{ apiVersion: 'v1', kind: 'Secret', type: 'Opaque' },
+      ...{ apiVersion: 'v1', kind: 'Secret' },
+      type: 'tls' in this.certificates ? 'kubernetes.io/tls' : 'Opaque',
       metadata: {
-        ...{ name: name + this.suffix, ...(namespace && { namespace }) },
+        ...{ name: this.nameOf(name), ...(namespace && { namespace }) },
         labels: childLabels(this.owner, name),
         annotations: { [GENERATED_ANNOTATION]: rotationRecord(annotations?.[ROTATE_ANNOTATION] ?? '') },
       },
@@ -116,8 +151,8 @@ export class GeneratedSecrets implements KindGenerated {
   }
 
   propsOf({ metadata }: CustomResource, known?: AnyObject): Generated {
-    const name = metadata.name + this.suffix;
-    const keys = Object.keys(this.all).map((key) => [key, { name, key }] as const);
+    const name = this.nameOf(metadata.name);
+    const keys = keysOf(this.all).map((key) => [key, { name, key }] as const);
     const { checksum = UNKNOWN_CHECKSUM } = (known ?? {}) as Partial<KeptSecret>;
     return { secretName: name, keys: Object.fromEntries(keys), checksum };
   }
@@ -147,22 +182,46 @@ export class GeneratedSecrets implements KindGenerated {
     return message ? { type: ROTATED, status: 'True', reason: 'ValuesMade', message } : undefined;
   }
 
-  /** Returns what is to be made, where anything is missing or out of date, or the annotation asks for all of it again. */
-  missing(
-    cr: CustomResource,
-    known: AnyObject | undefined,
-  ): Pick<GenerateStep, 'values' | 'texts'> | undefined {
+  /**
+   * Returns what is to be made, where anything is missing or out of date, or the annotation asks for all of it again.
+   * @throws OperatorError `InvalidCertificate` where a certificate would have no DNS name, or something else as one
+   */
+  missing(cr: CustomResource, known: AnyObject | undefined, now: Date): Missing | undefined {
     const { values } = this;
-    const { keys = [], composed, metadata } = (known ?? { metadata: {} }) as KeptSecret;
+    const { keys = [], composed, metadata, ...kept } = (known ?? { metadata: {} }) as KeptSecret;
+    const { certificates: held = {} } = kept;
     const texts = this.textsOf(cr);
+    const certificates = this.requestsOf(cr);
     const isComplete =
       known &&
       !metadata.deletionTimestamp &&
       controllerOf(known)?.uid === cr.metadata.uid &&
       Object.keys(values).every((key) => keys.includes(key)) &&
       composed === texts?.template &&
+      Object.entries(certificates).every(([name, one]) => isCurrent(held[name], one, now.getTime())) &&
       isFollowed(cr, known);
-    return isComplete ? undefined : { values, ...(texts && { texts }) };
+    return isComplete ? undefined : { values, certificates, ...(texts && { texts }) };
+  }
+
+  /** Returns the time at which a certificate is to be renewed, if there is any. */
+  renewalOf(known: AnyObject | undefined): Date | undefined {
+    const { certificates = {} } = (known ?? {}) as Partial<KeptSecret>;
+    const times = Object.values(certificates).map(({ renewAt }) => renewAt);
+    return times.length > 0 ? new Date(Math.min(...times)) : undefined;
+  }
+
+  private requestsOf(cr: CustomResource): CertificateRequests {
+    const requests = Object.entries(this.certificates).map(([name, { dnsNames, days = DEFAULT_DAYS }]) => {
+      const names = dnsNames(cr as never).map((one: unknown) => String(one).toLowerCase());
+      const wrong = names.find((one) => !DNS_NAME.test(one));
+      if (names.length === 0 || wrong !== undefined) {
+        const what = wrong === undefined ? 'it has no DNS name' : `${JSON.stringify(wrong)} is no DNS name`;
+        const message = `The certificate ${name} of ${describeRef(cr)} can't be issued: ${what}`;
+        throw new OperatorError({ reason: 'InvalidCertificate', message });
+      }
+      return [name, { dnsNames: [...new Set(names)].sort(), days }] as const;
+    });
+    return Object.fromEntries(requests);
   }
 
   /** Returns the texts of a custom resource; none where the kind has none. */
@@ -193,6 +252,14 @@ export class GeneratedSecrets implements KindGenerated {
     const note = `Secret ${this.propsOf(cr).secretName}: ${what}`;
     return { type: 'Normal', reason: 'ValuesGenerated', action: 'Generate', note };
   }
+}
+
+/** Returns the keys of a Secret that its users may read. */
+export function keysOf(all: Readonly<Record<string, GeneratedPart<never>>>): string[] {
+  const keys = Object.entries(all).flatMap(([name, one]) =>
+    'dnsNames' in one ? [`${name}.crt`, `${name}.key`, CA_CERT] : [name],
+  );
+  return [...new Set(keys)];
 }
 
 /** Returns the rotation that a custom resource asks for, as its condition shows it. */

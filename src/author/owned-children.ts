@@ -9,7 +9,6 @@ import type {
   ContributeStep,
   EventProps,
   FinalizerStep,
-  GenerateStep,
   OwnStep,
   Plan,
   Step,
@@ -18,7 +17,7 @@ import { Renderer } from '../render/renderer.js';
 import { settingsOf } from '../render/synthesize.js';
 import type { OperatorError } from '../contract/error.js';
 import { secretType } from '../values/generated.js';
-import type { GeneratedSecrets } from './generated.js';
+import type { GeneratedSecrets, Missing } from './generated.js';
 import type { HandOver, HandOverFunction } from './hand-over.js';
 import { contributedType, hasFinalizers, isElsewhere } from '../contract/kind.js';
 import type { ContributedType, KindContext, Rendered, RenderedKind, RenderedType } from '../contract/kind.js';
@@ -123,7 +122,7 @@ interface Desired {
   /** Time at which another rendering may count. @default - unknown */
   readonly requeueAt?: Date;
   /** Values that are made before anything else, so that Pods aren't replaced at once for their checksum. */
-  readonly generate?: Pick<GenerateStep, 'values' | 'texts'>;
+  readonly generate?: Missing;
   /** The Secret that has the values, as it was before. */
   readonly secret?: AnyObject;
 }
@@ -369,7 +368,7 @@ export class OwnedChildren implements Controller {
     const secret = generated && reader.get(secretType, generated.keyOf(cr));
     let control: Control = {};
     try {
-      const generate = pass.isDeleted ? undefined : generated?.missing(cr, secret);
+      const generate = pass.isDeleted ? undefined : generated?.missing(cr, secret, pass.now);
       if (cr.metadata.annotations) control = controlOf(cr.metadata.annotations);
       if ((pass.isDeleted && !this.owning.finalizes) || !this.isChosen(cr))
         return { control, rendered: [], handedOver: [] };
@@ -610,7 +609,11 @@ export class OwnedChildren implements Controller {
     const more = [...(waiting ? [waiting.readiness] : []), ...(desired.isHeld ? [SETTLING] : [])];
     const worst = failure || more.length === 0 ? judged : worstReadiness([...more, judged]);
     const readiness = pass.isDeleted ? deletingReadiness(cr, worst) : worst;
-    const rotated = generated?.conditionOf(cr, reader.get(secretType, generated.keyOf(cr)));
+    const secret = generated && reader.get(secretType, generated.keyOf(cr));
+    const rotated = generated?.conditionOf(cr, secret);
+    const renewal = generated?.renewalOf(secret);
+    // While nothing is made, as in a pause, its time may have passed.
+    const renewAt = renewal && renewal > now ? renewal : undefined;
     const paused = isPaused ? pausedCondition(cr) : undefined;
     const held = [paused, waiting?.condition, drifted, rotated].filter((one) => one !== undefined);
     const { conditions = [] } = report;
@@ -620,7 +623,9 @@ export class OwnedChildren implements Controller {
     const generation = isPaused || isEarly ? observedGenerationOf(cr) : cr.metadata.generation;
     const shown = isPaused && !failure ? asPaused(readiness) : readiness;
     const all = [...standardConditions(shown), ...held, ...others];
-    const times = [waiting?.requeueAt, report.requeueAt, desired.requeueAt].filter((at) => at !== undefined);
+    const times = [waiting?.requeueAt, report.requeueAt, desired.requeueAt, renewAt].filter(
+      (at) => at !== undefined,
+    );
     const [requeueAt] = times.sort((a, b) => a.getTime() - b.getTime());
     return {
       readiness,

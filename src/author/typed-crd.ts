@@ -1,5 +1,5 @@
 import type { CustomResourceDefinition, StructuralSchema } from '../contract/crd.js';
-import type { CustomResourceProps, Generated } from '../contract/kind.js';
+import type { CustomResourceProps, Generated, GeneratedName } from '../contract/kind.js';
 import type { AnyObject } from '../contract/object.js';
 import type { ObservedChildOf } from './kubernetes-types.js';
 import type { ReferenceProps, ReferencesOf } from './references.js';
@@ -56,7 +56,7 @@ export type PropsOf<
 > = CustomResourceProps<SpecOf<Source>> &
   (Parts extends { readonly references: infer All } ? { readonly references: ReferencesOf<All> } : unknown) &
   (Parts extends { readonly generated: infer Values }
-    ? { readonly generated: Generated<keyof Values & string> }
+    ? { readonly generated: Generated<GeneratedName<Values>> }
     : unknown) &
   (Parts extends { readonly children: readonly (infer Child)[] }
     ? { readonly observed: readonly ObservedChildOf<Child>[] }

@@ -198,7 +198,7 @@ async function startServers(options: RunOptions, served: Served): Promise<HttpSe
     const { contentType } = metrics.registry;
     const scrape = onceASecond(async () => ({ status: 200, body: await metrics.scrape(), contentType }));
     const address = [metricsBindAddress, '--metrics-bind-address'] as const;
-    servers.push(await serveHttp(...address, { '/metrics': scrape }, metricsSecurity(options, served)));
+    servers.push(await serveHttp(...address, { '/metrics': scrape }, await metricsSecurity(options, served)));
   }
   if (healthBindAddress !== '0') {
     const live = [
@@ -219,7 +219,7 @@ async function startServers(options: RunOptions, served: Served): Promise<HttpSe
  * Returns how the metrics are kept from those who may not read them; nothing without `--metrics-secure`.
  * @throws OperatorError `InvalidInput` for a certificate that can't be used
  */
-function metricsSecurity(options: RunOptions, { transport, log }: Served): ServeOptions {
+async function metricsSecurity(options: RunOptions, { transport, log }: Served): Promise<ServeOptions> {
   const { metricsSecure, metricsCertPath: folder, metricsCertName: cert, metricsCertKey: key } = options;
   if (!metricsSecure && folder !== undefined)
     throw new CliError('--metrics-cert-path needs --metrics-secure: add it');
@@ -228,7 +228,7 @@ function metricsSecurity(options: RunOptions, { transport, log }: Served): Serve
   const review = new ScrapeReview({ api: new Api(transport), clock: systemClock, log });
   const certificate =
     folder === undefined
-      ? selfSignedCertificate(systemClock.now())
+      ? await selfSignedCertificate(systemClock.now())
       : certificateIn({ folder, cert, key }, '--metrics-cert-path', log);
   return { certificate, refusal: review.refusal };
 }

@@ -108,6 +108,13 @@ export interface KindReferences {
   resolve(cr: CustomResource, find: Find, isOffline?: boolean): ReferencedByName | undefined;
 }
 
+/** Keys of the Secret of a kind's `generated`: a certificate has several. */
+export type GeneratedName<Values> = {
+  [Name in keyof Values & string]: Values[Name] extends { readonly dnsNames: unknown }
+    ? `${Name}.crt` | `${Name}.key` | 'ca.crt'
+    : Name;
+}[keyof Values & string];
+
 /** Names by which a construct refers to generated values; it never gets the values themselves. */
 export interface Generated<Name extends string = string> {
   /** The Secret that holds all values, e.g. for `envFrom` or a volume. */

@@ -137,7 +137,19 @@ export interface GenerateStep {
   readonly values: GeneratedValues;
   /** Texts that are made of the values. @default - none */
   readonly texts?: ComposedTexts;
+  /** Certificates beside the values, by their names. @default - none */
+  readonly certificates?: CertificateRequests;
 }
+
+/** Certificate that the certificate authority of a Secret is to issue. */
+export interface CertificateRequest {
+  /** DNS names, each once, in lower case. */
+  readonly dnsNames: readonly string[];
+  readonly days: number;
+}
+
+/** Certificates that are to be issued, by their names. */
+export type CertificateRequests = Readonly<Record<string, CertificateRequest>>;
 
 /** Texts that stand beside generated values in their Secret, and are made of these. */
 export interface ComposedTexts {

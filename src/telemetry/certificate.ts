@@ -1,15 +1,10 @@
-import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { messageOf, OperatorError } from '../contract/error.js';
+import type { KeyPair } from '../values/x509.js';
+import { issueCertificate } from '../values/x509.js';
 import type { Logger } from './logger.js';
-
-/** Certificate and private key, in PEM. */
-export interface KeyPair {
-  readonly cert: string;
-  readonly key: string;
-}
 
 /** Certificate of an HTTPS server. */
 export interface ServingCertificate {
@@ -90,44 +85,12 @@ export function certificateIn(
 /**
  * Creates a certificate that is signed with its own key, of which nothing leaves the process: for encryption, where clients
  * don't verify the server. It is for `localhost`, as that of controller-runtime.
- * @see https://www.rfc-editor.org/rfc/rfc5280#section-4.1
  */
-export function selfSignedCertificate(now: number): ServingCertificate {
-  // Node makes keys and no certificates. This one has a fixed form, which takes fewer lines than a library would bring.
-  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const ecdsaWithSha256 = der(0x30, Buffer.from('06082a8648ce3d040302', 'hex'));
-  const commonName = der(0x30, Buffer.from('0603550403', 'hex'), der(0x0c, Buffer.from('localhost')));
-  const name = der(0x30, der(0x31, commonName));
-  const since = new Date(now - 3_600_000).toISOString().replaceAll(/[-:T]|\.\d+/g, '');
-  const names = der(0x30, der(0x82, Buffer.from('localhost')), der(0x87, Buffer.from([127, 0, 0, 1])));
-  const alternativeNames = der(0x30, Buffer.from('0603551d11', 'hex'), der(0x04, names));
-  const toBeSigned = der(
-    0x30,
-    der(0xa0, der(0x02, Buffer.from([2]))),
-    // Positive, and without a zero at its head.
-    der(0x02, Buffer.from([0x40]), randomBytes(15)),
-    ecdsaWithSha256,
-    name,
-    // It ends with the process; the standard has this for "no end".
-    der(0x30, der(0x17, Buffer.from(since.slice(2))), der(0x18, Buffer.from('99991231235959Z'))),
-    name,
-    publicKey.export({ type: 'spki', format: 'der' }),
-    der(0xa3, der(0x30, alternativeNames)),
-  );
-  const signature = der(0x03, Buffer.from([0]), sign('sha256', toBeSigned, privateKey));
-  const body = der(0x30, toBeSigned, ecdsaWithSha256, signature).toString('base64');
-  const current = {
-    cert: `-----BEGIN CERTIFICATE-----\n${body.replaceAll(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----\n`,
-    key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
-  };
+export async function selfSignedCertificate(now: number): Promise<ServingCertificate> {
+  const current = await issueCertificate({
+    ...{ commonName: 'localhost', names: ['localhost', '127.0.0.1'], notBefore: now - 3_600_000 },
+    // It ends with the process; RFC 5280 has this for "no end".
+    notAfter: Date.UTC(9999, 11, 31, 23, 59, 59),
+  });
   return { current, renewed: () => undefined };
-}
-
-/** Encodes a value by the distinguished encoding rules of ASN.1. */
-function der(tag: number, ...parts: readonly Uint8Array[]): Buffer {
-  const content = Buffer.concat(parts);
-  const { length } = content;
-  const head =
-    length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
-  return Buffer.concat([Buffer.from([tag, ...head]), content]);
 }

@@ -17,8 +17,8 @@ import type { Transport } from '../../src/client/transport.js';
 import { selfSignedCertificate } from '../../src/telemetry/certificate.js';
 import { intermediate, ofIntermediate } from './support/chain.js';
 
-const own = selfSignedCertificate(Date.now()).current;
-const client = selfSignedCertificate(Date.now()).current;
+const own = (await selfSignedCertificate(Date.now())).current;
+const client = (await selfSignedCertificate(Date.now())).current;
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
 interface Seen {

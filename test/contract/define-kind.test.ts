@@ -171,6 +171,24 @@ describe('defineKind', () => {
       'generated.uri: a text is made by a function alone',
       { generated: { uri: { text: () => 'a', length: 32 } } },
     ],
+    [
+      'generated.tls: a certificate has a function and days; write { dnsNames: (cr) =>',
+      { generated: { tls: { dnsNames: ['web'] } } },
+    ],
+    ['generated.tls: a certificate has a function', { generated: { tls: { days: 30 } } }],
+    ...[0, 1.5, 1826, '30'].map((days): [string, object] => [
+      `generated.tls: days: ${JSON.stringify(days)} is none; write a whole number from 1 to 1825`,
+      { generated: { tls: { dnsNames: () => ['web'], days } } },
+    ]),
+    ...['tls.key', 'ca.crt', 'ca.key'].map((key): [string, object] => [
+      `generated.tls: the key ${key} has another use in its Secret; give it another name`,
+      { generated: { tls: { dnsNames: () => ['web'] }, [key]: {} } },
+    ]),
+    ['generated.ca: the key ca.crt has another use', { generated: { ca: { dnsNames: () => ['web'] } } }],
+    ...[() => 'web', () => undefined].map((generatedSecretName): [string, object] => [
+      'generatedSecretName: it returns the name of a Secret, another one for each custom resource; write (name) => `${name}-tls`',
+      { generated: { key: {} }, generatedSecretName },
+    ]),
     ['Widget has no namespace for a Secret', { crd: crd({ scope: 'Cluster' }), generated: { key: {} } }],
     ['type Secret is listed twice', { generated: { key: {} }, related: [{ ...PODS, kind: 'Secret' }] }],
     ['subresources: { status: {} }', { crd: crd({ versions: [{ ...VERSION, subresources: {} }] }) }],

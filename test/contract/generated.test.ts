@@ -4,6 +4,7 @@ import type { Plan } from '../../src/contract/plan.js';
 import { bitsOf } from '../../src/author/generated.js';
 import { GeneratedSecrets } from '../../src/author/generated.js';
 import { makeValue, secretType } from '../../src/values/generated.js';
+import { issueCertificate } from '../../src/values/x509.js';
 import type { AnyObject, CustomResource } from '../../src/contract/object.js';
 import { OwnedChildren } from '../../src/author/owned-children.js';
 import type { OwningKind } from '../../src/author/owned-children.js';
@@ -53,7 +54,12 @@ const kind: OwningKind = {
 };
 const render = vi.fn(() => [WEB]);
 
-function planned(resource: CustomResource, secret?: AnyObject, more: Partial<OwningKind> = {}) {
+function planned(
+  resource: CustomResource,
+  secret?: AnyObject,
+  more: Partial<OwningKind> = {},
+  now = new Date(),
+) {
   const controller = new OwnedChildren({ ...kind, ...more }, { render });
   const watch = controller.watches.find(({ type }) => groupKind(type) === 'Secret')!;
   const kept = secret && watch.keep!(secret);
@@ -65,7 +71,7 @@ function planned(resource: CustomResource, secret?: AnyObject, more: Partial<Own
   return {
     watch,
     kept,
-    plan: controller.reconcile('shop/web', { get, controlledBy, ...rest }, new Date()),
+    plan: controller.reconcile('shop/web', { get, controlledBy, ...rest }, now),
   };
 }
 
@@ -213,6 +219,60 @@ describe('generated values', () => {
     ])('are made again where %s', (_, annotations, secret) => {
       const { plan } = planned(cr(annotations, followed), secret);
       expect(stepsOf(plan)).toMatchObject([{ do: 'generate', values }]);
+    });
+  });
+
+  describe('with a certificate', () => {
+    const NOW = new Date('2026-01-01T00:00:00Z');
+    const props = { dnsNames: ({ spec }: CustomResource<{ names: string[] }>) => spec.names };
+    const certified = new GeneratedSecrets(WIDGET, { tls: props }, (name) => `${name}-tls`);
+    const named = (...names: string[]) => ({ ...cr(), spec: { names } });
+    const planOf = (resource: CustomResource, secret?: AnyObject) =>
+      planned(resource, secret, { generated: certified }).plan;
+
+    it('ask for its names in one form, under the name of the Secret that the kind gives', () => {
+      expect(stepsOf(planOf(named('b.Shop', 'a.shop', 'b.shop')))).toMatchObject([
+        {
+          object: { type: 'kubernetes.io/tls', metadata: { name: 'web-tls' } },
+          certificates: { tls: { dnsNames: ['a.shop', 'b.shop'], days: 90 } },
+        },
+      ]);
+      const keys = ['tls.crt', 'tls.key', 'ca.crt'].map((key) => [key, { name: 'web-tls', key }]);
+      expect(certified.propsOf(cr())).toMatchObject({
+        secretName: 'web-tls',
+        keys: Object.fromEntries(keys) as object,
+      });
+      expect(certified.keyOf(cr())).toBe('shop/web-tls');
+    });
+
+    it.each([
+      [[], 'it has no DNS name'],
+      [['web', 'web_1'], '"web_1" is no DNS name'],
+      [[`${'a'.repeat(64)}.shop`], '"a'],
+      [['*'], '"*" is no DNS name'],
+    ])('stall for the names %j', (names, what) => {
+      const { error, steps } = planOf(named(...names));
+      expect(steps.filter((step) => step.do === 'generate')).toEqual([]);
+      expect(error).toMatchObject({ reason: 'InvalidCertificate', retry: 'onChange' });
+      expect(error?.message).toContain(`The certificate tls of Widget shop/web can't be issued: ${what}`);
+    });
+
+    it('are planned again when it is to be renewed, and not while that is paused', async () => {
+      const times = { notBefore: NOW.getTime(), notAfter: NOW.getTime() + 3_000 };
+      const ca = await issueCertificate({ commonName: 'ca', ...times });
+      const leaf = await issueCertificate({ ...times, commonName: 'a', names: ['a.shop'], issuer: ca });
+      const all = Object.entries({ 'ca.crt': ca.cert, 'tls.crt': leaf.cert, 'tls.key': leaf.key });
+      const data = Object.fromEntries(all.map(([key, text]) => [key, Buffer.from(text).toString('base64')]));
+      const secret = live('', data, { name: 'web-tls' });
+      const at = (milliseconds: number, annotations = {}) => {
+        const now = new Date(NOW.getTime() + milliseconds);
+        const resource = { ...named('a.shop'), metadata: cr(annotations).metadata };
+        const { plan } = planned(resource, secret, { generated: certified }, now);
+        return [stepsOf(plan).map((step) => step.do), plan.conclude([]).next];
+      };
+      expect(at(1_999)).toEqual([['own'], new Date(NOW.getTime() + 2_000)]);
+      expect(at(2_000)[0]).toEqual(['generate']);
+      expect(at(2_000, { 'reconstruct.kosmos.io/paused': 'true' })).toEqual([[], undefined]);
     });
   });
 

@@ -18,6 +18,7 @@ import type {
 } from '../../src/author/kubernetes-types.js';
 import type { ReferenceProps } from '../../src/author/references.js';
 import type { References, PropsOf, SpecOf, StatusOf } from '../../src/author/typed-crd.js';
+import type { CustomResource } from '../../src/contract/object.js';
 
 /** Checked by the compiler, `tsc -p test`; running it proves little more than that it loads. */
 const crd = defineCrd({
@@ -257,7 +258,10 @@ describe('the types of references', () => {
 });
 
 describe('the types of generated values', () => {
-  const values = { password: { length: 24 }, key: { bytes: 32 } } as const;
+  const values = {
+    ...{ password: { length: 24 }, key: { bytes: 32 } },
+    tls: { dnsNames: ({ metadata: { name } }: CustomResource) => [name] },
+  } as const;
 
   class Guestbook extends Construct {
     constructor(
@@ -270,7 +274,9 @@ describe('the types of generated values', () => {
         readonly name: string;
         readonly key: 'password';
       }>();
-      expectTypeOf(generated.keys).not.toHaveProperty('token');
+      expectTypeOf<keyof typeof generated.keys>().toEqualTypeOf<
+        'password' | 'key' | 'tls.crt' | 'tls.key' | 'ca.crt'
+      >();
     }
   }
 

@@ -4,19 +4,10 @@ import { GeneratedSecrets } from '../../src/author/generated.js';
 import { secretType } from '../../src/values/generated.js';
 import type { GeneratedValues } from '../../src/contract/plan.js';
 import type { AnyObject } from '../../src/contract/object.js';
-import { Api } from '../../src/client/api.js';
-import type { GenerateStep } from '../../src/contract/plan.js';
-import type { Hand } from '../../src/engine/plan/hand.js';
-import { handlersOf, interpret } from '../../src/engine/plan/interpret.js';
-import { Memory } from '../../src/engine/steps/memory.js';
-import { StoreReader, Stores } from '../../src/engine/watch/reader.js';
-import { silentLogger } from '../../src/telemetry/logger.js';
-import { Metrics } from '../../src/telemetry/metrics.js';
 import { OWNER } from './support/apply-setup.js';
-import { plan } from './support/bench.js';
-import { MANAGER, widget, WIDGET } from './support/builders.js';
+import { widget, WIDGET } from './support/builders.js';
 import { FakeApiServer } from './support/fake-api-server.js';
-import { VirtualClock } from './support/virtual-clock.js';
+import { GeneratedProcess } from './support/generated-process.js';
 
 const values = { password: {}, key: { bytes: 16 } };
 const generated = new GeneratedSecrets(WIDGET, values);
@@ -24,41 +15,14 @@ let server: FakeApiServer;
 
 /** A process, and what it has seen of the cluster. */
 function newProcess(placeholders = false) {
-  const selector = { type: secretType, selector: generated.selector, mapsTo: () => [] };
-  const stores = new Stores({ perNamespace: false, freeze: true });
-  const reader = StoreReader.open([generated.watch(selector), { type: WIDGET, mapsTo: () => [] }], stores);
-  for (const { store } of stores.all()) store.setFollowed(undefined, true);
-  const clock = new VirtualClock();
-  const never = new AbortController().signal;
-  const hand: Hand = {
-    ...{
-      api: new Api(server),
-      reader,
-      memory: new Memory(clock),
-      clock,
-      metrics: new Metrics(),
-      log: silentLogger,
-    },
-    ...{
-      events: { send: () => undefined },
-      drift: 'correct',
-      writer: { controller: reader },
-      isDry: placeholders,
-      signal: never,
-      stopping: never,
-    },
-  };
-  const handlers = handlersOf();
+  const process = new GeneratedProcess(server, generated, { isDry: placeholders });
+  const { hand, reader } = process;
   const generate = async (token?: string, made: GeneratedValues = values): Promise<Change> => {
     const cr = widget(
       'web',
       token === undefined ? {} : { annotations: { 'reconstruct.kosmos.io/rotate': token } },
     );
-    const step: GenerateStep = {
-      ...({ do: 'generate', object: generated.secretOf(cr), fieldManager: MANAGER } as const),
-      ...{ owner: OWNER, values: made },
-    };
-    return (await interpret(plan({ steps: [step] }), hand, handlers)).changes[0]!;
+    return process.generate(cr, { values: made });
   };
   const known = (): AnyObject | undefined => reader.get(secretType, 'shop/web-widget-generated');
   /** Another writer deletes the Secret. */

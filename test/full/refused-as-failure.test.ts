@@ -250,7 +250,7 @@ describe('a deletion', () => {
     [404, 'NotFound'],
     [401, undefined],
   ] as const)('that a webhook denies with the code %i and the reason %s is refused', async (code, reason) => {
-    const { cert, key } = selfSignedCertificate(Date.now()).current;
+    const { cert, key } = (await selfSignedCertificate(Date.now())).current;
     await using server = createServer({ cert, key }, (request, response) => {
       const chunks: Buffer[] = [];
       request.on('data', (chunk: Buffer) => chunks.push(chunk));

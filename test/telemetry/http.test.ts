@@ -11,9 +11,10 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { OperatorError } from '../../src/contract/error.js';
 import { certificateIn, selfSignedCertificate } from '../../src/telemetry/certificate.js';
-import type { KeyPair, ServingCertificate } from '../../src/telemetry/certificate.js';
+import type { ServingCertificate } from '../../src/telemetry/certificate.js';
 import { onceASecond, serveHttp } from '../../src/telemetry/http.js';
 import type { Answer, HttpServer, Routes } from '../../src/telemetry/http.js';
+import type { KeyPair } from '../../src/values/x509.js';
 import { recordingLogger } from '../engine/support/builders.js';
 import type { LogLine } from '../engine/support/builders.js';
 
@@ -128,7 +129,7 @@ describe('Clients', () => {
       let begun = 0;
       const answered = Promise.withResolvers<Answer>();
       const routes = { '/metrics': () => (begun++, answered.promise) };
-      const certificate = protocol === 'HTTPS' ? selfSignedCertificate(Date.now()) : undefined;
+      const certificate = protocol === 'HTTPS' ? await selfSignedCertificate(Date.now()) : undefined;
       const server = await serveHttp('127.0.0.1:0', '--metrics-bind-address', routes, {
         ...(certificate && { certificate }),
       });
@@ -215,7 +216,7 @@ describe('HTTPS', () => {
   }
 
   it('has a certificate of its own, for localhost, unless one is given', async () => {
-    const certificate = selfSignedCertificate(Date.now());
+    const certificate = await selfSignedCertificate(Date.now());
     const ask = await serveSecure(certificate);
     expect(await ask(certificate.current.cert)).toBe(200);
 
@@ -240,8 +241,8 @@ describe('HTTPS', () => {
       writeFileSync(join(folder, 'tls.key'), key);
     };
     const [first, second] = [
-      selfSignedCertificate(Date.now()).current,
-      selfSignedCertificate(Date.now()).current,
+      (await selfSignedCertificate(Date.now())).current,
+      (await selfSignedCertificate(Date.now())).current,
     ];
     const files = { folder, cert: 'tls.crt', key: 'tls.key' };
     let time = 0;
@@ -270,15 +271,15 @@ describe('HTTPS', () => {
     ]);
   });
 
-  it('reads both files of a mounted Secret in one version', () => {
+  it('reads both files of a mounted Secret in one version', async () => {
     const folder = temporaryFolder();
-    const { cert, key } = selfSignedCertificate(Date.now()).current;
+    const { cert, key } = (await selfSignedCertificate(Date.now())).current;
     mkdirSync(join(folder, '..1'));
     symlinkSync('..1', join(folder, '..data'));
     writeFileSync(join(folder, '..1', 'tls.crt'), cert);
     writeFileSync(join(folder, '..1', 'tls.key'), key);
     // In place of the links beside it, files of the version before.
-    writeFileSync(join(folder, 'tls.crt'), selfSignedCertificate(Date.now()).current.cert);
+    writeFileSync(join(folder, 'tls.crt'), (await selfSignedCertificate(Date.now())).current.cert);
     writeFileSync(join(folder, 'tls.key'), key);
 
     const files = { folder, cert: 'tls.crt', key: 'tls.key' };

@@ -209,9 +209,9 @@ export class ControllerPreview {
       const answer = this.dryRun.tried.get(id)?.after;
       if ((objects.get(id)?.action !== 'created' && !isGenerated) || !answer) continue;
       made.add(id);
-      // The UID of a dry run is another one each time, and so would be the checksum that it keys.
+      // What is generated in a dry run is another one each time, and so would be its checksum, which the UID keys.
       const { uid, ...metadata } = answer.metadata;
-      store.observed(isGenerated && objects.get(id)?.action === 'created' ? { ...answer, metadata } : answer);
+      store.observed(isGenerated ? { ...answer, metadata } : answer);
     }
   }
 

@@ -1,6 +1,8 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import type { Drift } from '../../contract/change.js';
 import { OperatorError } from '../../contract/error.js';
+import { heldCertificates, isCurrent, issueCertificates } from '../../values/certificates.js';
+import type { HeldCertificates } from '../../values/certificates.js';
 import {
   composedOf,
   composedRecord,
@@ -45,16 +47,23 @@ export const generate: StepHandler<GenerateStep> = {
   do: 'generate',
 
   async carryOut(step, hand) {
-    const { object, owner, values, texts } = step;
-    const task: GenerateTask = { ...taskOf(step, hand), owner, values, ...(texts && { texts }) };
+    const { object, owner, values, texts, certificates = {} } = step;
+    const task: GenerateTask = {
+      ...taskOf(step, hand),
+      owner,
+      values,
+      certificates,
+      ...(texts && { texts }),
+    };
     return { ref: refOf(object), ...(await makeValues(task)) };
   },
 };
 
-interface GenerateTask extends OwnedTask, Pick<GenerateStep, 'values' | 'texts'> {}
+interface GenerateTask
+  extends OwnedTask, Pick<GenerateStep, 'values' | 'texts'>, Required<Pick<GenerateStep, 'certificates'>> {}
 
 async function makeValues(task: GenerateTask): Promise<StepOutcome> {
-  const { object, fieldManager, owner, values, hand, store, key, intent } = task;
+  const { object, fieldManager, owner, values, certificates, hand, store, key, intent } = task;
   const { api, reader, memory } = hand;
   const { fights } = memory;
   const type = reader.resourceType(intent);
@@ -70,7 +79,8 @@ async function makeValues(task: GenerateTask): Promise<StepOutcome> {
   const by = { fieldManager };
   try {
     if (!known) {
-      const { data, annotations } = contentOf(Object.keys(values), task);
+      const all = { names: Object.keys(values), due: Object.keys(certificates), held: {}, isRotation: false };
+      const { data, annotations } = await contentOf(all, task);
       const made = Object.keys(data);
       await checkOwner(task);
       const metadata = {
@@ -97,7 +107,7 @@ async function makeValues(task: GenerateTask): Promise<StepOutcome> {
   const isSeen = known?.object.metadata.resourceVersion === live.metadata.resourceVersion;
   if (!body.drift && !isSeen) throw changedMeanwhile(object);
   try {
-    const { data, annotations } = contentOf(body.names, task, isMap(live.data) ? live.data : {});
+    const { data, annotations } = await contentOf(body, task, isMap(live.data) ? live.data : {});
     const { metadata } = body.patch;
     const patch = {
       ...body.patch,
@@ -126,17 +136,19 @@ function dataOf(names: readonly string[], { values, hand }: GenerateTask): Reado
   return Object.fromEntries(names.map((name) => [name, encoded(name)]));
 }
 
-/** Returns the data that are written: values that are made, and the texts of these and of those that are there. */
-function contentOf(
-  names: readonly string[],
+/** Returns the data that are written: values and certificates that are made, and the texts of these values and of those that are there. */
+async function contentOf(
+  { names, due, held, isRotation }: Lacking,
   task: GenerateTask,
   present: SecretData = {},
-): {
+): Promise<{
   readonly data: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
-} {
-  const { values, texts, intent, hand } = task;
-  const made = dataOf(names, task);
+}> {
+  const { values, texts, certificates, intent, hand } = task;
+  const requests = Object.entries(certificates).filter(([name]) => due.includes(name));
+  const how = { due: requests, before: held, now: hand.clock.now(), isRotation };
+  const made = { ...dataOf(names, task), ...(await issueCertificates(present, how)) };
   if (!texts) return { data: made };
   const sources = sourcesOf(values, { ...present, ...made });
   const all: Record<string, string> = {};
@@ -187,11 +199,21 @@ interface SecretPatch {
   readonly metadata: { readonly annotations: Readonly<Record<string, string | null>> };
 }
 
-/** Returns which values a Secret lacks, and the patch of its metadata; nothing where all is as it should be. */
+/** Values and certificates that a Secret lacks. */
+interface Lacking {
+  /** Names of values. */
+  readonly names: readonly string[];
+  /** Names of certificates that are missing, out of date or unusable. */
+  readonly due: readonly string[];
+  readonly held: HeldCertificates;
+  readonly isRotation: boolean;
+}
+
+/** Returns what a Secret lacks, and the patch of its metadata; nothing where all is as it should be. */
 function lacking(
   live: AnyObject,
-  { owner, intent, values, texts }: GenerateTask,
-): { readonly names: readonly string[]; readonly patch: SecretPatch; readonly drift?: Drift } | undefined {
+  { owner, intent, values, texts, certificates, hand }: GenerateTask,
+): (Lacking & { readonly patch: SecretPatch; readonly drift?: Drift }) | undefined {
   const { apiVersion, kind, metadata } = live;
   const { namespace, name, uid, resourceVersion, labels = {}, ownerReferences = [] } = metadata;
   const [was, wanted] = [live, intent].map((object) => object.metadata.annotations?.[GENERATED_ANNOTATION]);
@@ -201,17 +223,23 @@ function lacking(
   const present = presentKeys(values, data);
   const lost = was === undefined ? [] : (texts?.names ?? []).filter((name) => !Object.hasOwn(data, name));
   const names = Object.keys(values).filter((name) => isRotation || !present.includes(name));
+  const held = heldCertificates(data, Object.keys(certificates));
+  const now = hand.clock.now();
+  const due = Object.entries(certificates).flatMap(([name, request]) =>
+    isRotation || !isCurrent(held[name], request, now) ? [name] : [],
+  );
   const isOwned = controllerOf(live)?.uid === owner.uid;
   const wantedLabels = Object.entries(intent.metadata.labels ?? {});
   const isLabelled = wantedLabels.every(([label, text]) => labels[label] === text);
   const fields = [
     ...[...names, ...lost].map((name) => `.data.${name}`),
+    ...due.flatMap((name) => (held[name] ? [] : [`.data.${name}.crt`])),
     ...(isOwned ? [] : ['.metadata.ownerReferences']),
     ...(isLabelled ? [] : ['.metadata.labels']),
     ...(was === undefined ? [`.metadata.annotations.${GENERATED_ANNOTATION}`] : []),
   ];
   const isOutdated = texts !== undefined && composedOf(live, values, texts.names) !== texts.template;
-  if (fields.length === 0 && !isOutdated) return undefined;
+  if (fields.length === 0 && due.length === 0 && !isOutdated) return undefined;
   const owners = [...ownerReferences, ...(isOwned ? [] : [owner])];
   const annotations = {
     ...intent.metadata.annotations,
@@ -222,5 +250,6 @@ function lacking(
   // Refused with a conflict where it has changed since.
   const identity = { namespace, name, uid, resourceVersion };
   const patch = { apiVersion, kind, metadata: { ...identity, ...changes } };
-  return { names, patch, ...(!isRotation && fields.length > 0 && { drift: { managers: [], fields } }) };
+  const drift = !isRotation && fields.length > 0 && { drift: { managers: [], fields } };
+  return { ...{ names, due, held, isRotation, patch }, ...drift };
 }

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import type { ClusterAccess } from '../../../src/client/kubeconfig.js';
 import { selfSignedCertificate } from '../../../src/telemetry/certificate.js';
+import type { KeyPair } from '../../../src/values/x509.js';
 
 /** A server of HTTP/2 on loopback, as an API server speaks it: 100 streams on a connection. */
 export class H2Server {
@@ -17,9 +18,9 @@ export class H2Server {
   respond: (path: string, stream: ServerHttp2Stream, session: number) => void = () => undefined;
   private readonly server: Http2Server;
 
-  private constructor() {
+  private constructor(certificate: KeyPair) {
     this.server = createSecureServer({
-      ...selfSignedCertificate(Date.now()).current,
+      ...certificate,
       settings: { maxConcurrentStreams: 100 },
     });
     this.server.on('session', (session) => {
@@ -35,7 +36,7 @@ export class H2Server {
   }
 
   static async start(): Promise<H2Server> {
-    const h2 = new H2Server();
+    const h2 = new H2Server((await selfSignedCertificate(Date.now())).current);
     await listening(h2.server);
     onTestFinished(() => {
       for (const session of h2.sessions) session.destroy();
