@@ -92,14 +92,18 @@ export class WriteAudit {
   /** Returns which rule a write of generated values breaks: they are replaced for a rotation alone, and then all of them. */
   private remade({ metadata, data = {} }: AnyObject & { readonly data?: Values }): string | undefined {
     const id = `${metadata.uid} ${metadata.annotations?.[GENERATED_ANNOTATION] ?? ''}`;
-    const [before, hash] = [this.made.get(id), contentHash(data)];
-    if (before === hash) return undefined;
-    this.made.set(id, hash);
     const values = Object.values(data);
-    const isLeft = values.some((value) => this.values.has(value));
+    // Certificates follow their names, too.
+    const lasting = values.filter(
+      (value) => !Buffer.from(value, 'base64').toString().startsWith('-----BEGIN '),
+    );
+    const [before, hash] = [this.made.get(id), contentHash(lasting)];
+    this.made.set(id, hash);
+    const isLeft = before === undefined && values.some((value) => this.values.has(value));
     for (const value of values)
       this.values.add(value).add(JSON.stringify(Buffer.from(value, 'base64').toString()).slice(1, -1));
-    if (before !== undefined) return `the values in Secret ${metadata.name} are replaced without a rotation`;
+    if (before !== undefined && before !== hash)
+      return `the values in Secret ${metadata.name} are replaced without a rotation`;
     return isLeft ? `a rotation leaves values in Secret ${metadata.name}` : undefined;
   }
 }
