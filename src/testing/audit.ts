@@ -1,7 +1,12 @@
 import { messageOf, OperatorError } from '../contract/error.js';
 import { isGenerated } from '../values/generated.js';
 import type { Rendered } from '../contract/kind.js';
-import { childrenFieldManager, GENERATED_ANNOTATION, recordedFieldManager } from '../contract/names.js';
+import {
+  childrenFieldManager,
+  GENERATED_ANNOTATION,
+  recordedFieldManager,
+  statusFieldManager,
+} from '../contract/names.js';
 import { contentHash } from '../values/json.js';
 import { controllerOf, objectId, splitKey } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
@@ -10,7 +15,7 @@ import { readinessIn } from '../author/order.js';
 import { waitOf } from '../values/readiness.js';
 import { renderObserving } from '../render/settling.js';
 import { asRecorded } from '../values/created.js';
-import { observedOf, ownerUidOf, recordOf, wasAppliedBy } from '../values/projections.js';
+import { observedOf, ownerUidOf, recordOf, rememberedOf, wasAppliedBy } from '../values/projections.js';
 import { APPLY } from '../client/api.js';
 import type { ApiRequest, ApiResponse } from '../client/transport.js';
 import type { Cluster, Place } from './cluster.js';
@@ -124,7 +129,8 @@ export async function renderingOf(trial: AuditedTrial, cr: CustomResource): Prom
   const types = [...run.types, ...(referred?.lookups ?? []).map(({ type }) => type)];
   const references = await trial.list(types);
   const { generated } = generatedOf(run, cr, references);
-  const inputs = { references, ...(generated && { generated }) };
+  const status = rememberedOf({ ...cr }, statusFieldManager(run.kind.type.kind));
+  const inputs = { references, status, ...(generated && { generated }) };
   const { uid = '' } = cr.metadata;
   const controlled = references.filter((object) => ownerUidOf(object) === uid);
   if (!observes) return rendered(run, cr, inputs);

@@ -1,4 +1,4 @@
-import { isHashAnnotation, isRecordAnnotation } from '../contract/names.js';
+import { COMPOSED_ANNOTATION, isHashAnnotation, isRecordAnnotation } from '../contract/names.js';
 import { SECRET_CHECKSUM } from '../values/json.js';
 import type { AnyObject, ManagedFieldsEntry } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
@@ -26,7 +26,9 @@ const CHOSEN = new Set([
 /** Volume that the API server adds to each Pod, under a name of its own. */
 const TOKEN_VOLUME = /\bkube-api-access-[a-z0-9]{5}\b/g;
 
-const ANNOTATIONS_OF_CLUSTER = [
+/** Annotations in which others count, and the record of texts, since its key differs on each Secret. */
+const NOT_COMPARED = [
+  COMPOSED_ANNOTATION,
   'deployment.kubernetes.io/revision',
   'deprecated.daemonset.template.generation',
 ];
@@ -65,7 +67,7 @@ function comparable(object: AnyObject): Normal {
   const applied = JSON.stringify(owned);
   const isChosen = (key: string): boolean => CHOSEN.has(key) && !applied.includes(`"f:${key}"`);
   const kept = Object.entries(annotations).filter(
-    ([key]) => !isRecordAnnotation(key) && !ANNOTATIONS_OF_CLUSTER.includes(key),
+    ([key]) => !isRecordAnnotation(key) && !NOT_COMPARED.includes(key),
   );
   return {
     ...(JSON.parse(

@@ -55,7 +55,7 @@ export async function drift(run: ConformanceRun): Promise<Outcome> {
     const removeAll = async (trial: Trial): Promise<void> => {
       await trial.start();
       await trial.create(sample);
-      await trial.settled();
+      await rolledOut(trial);
       const begun = trial.steps.length;
       for (const object of (await trial.objects()).filter((one) => trial.isCreatedAgain(one))) {
         trial.steps.splice(begun);

@@ -159,7 +159,7 @@ export function rendered(
   return manifests.flatMap(({ objects }) => [...objects]);
 }
 
-interface ReadInputs extends Pick<RenderInputs, 'generated' | 'observed'> {
+interface ReadInputs extends Pick<RenderInputs, 'generated' | 'observed' | 'status'> {
   /** Objects that it may refer to. */
   readonly references: readonly AnyObject[];
 }

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { defineCrd } from '../../src/author/define-crd.js';
 import { defineKind } from '../../src/author/define-kind.js';
 import { ApiError } from '../../src/client/api-error.js';
-import { APPLIED_HASH_ANNOTATION, SHARED_HASH_PREFIX } from '../../src/contract/names.js';
+import { APPLIED_HASH_ANNOTATION, COMPOSED_ANNOTATION, SHARED_HASH_PREFIX } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { fieldAt } from '../../src/engine/steps/managed-fields.js';
 import { digestsOf, normal } from '../../src/testing/compare.js';
@@ -161,6 +161,17 @@ test('nodes and token volumes of Pods are the choice of the cluster, and a hash 
 
   expect(one).toEqual(two);
   expect(Object.keys(one)).toEqual(['Pod <name>-<digest>', 'Pod <name>-<digest> 2']);
+});
+
+test('the record of texts in a Secret is no difference', () => {
+  const normalOf = (record: string): Normal => {
+    const annotations = { [COMPOSED_ANNOTATION]: record };
+    const metadata = { namespace: 'shop', name: 'web', annotations };
+    const secret = { apiVersion: 'v1', kind: 'Secret', metadata };
+    return normal([secret], { name: 'web', namespace: 'shop', uid: 'uid', digests: [] });
+  };
+
+  expect(normalOf('c1d28a ef44b3 a1')).toEqual(normalOf('c8b9e7 f3648b b2'));
 });
 
 test('owned fields are found, read and replaced where they are, but for the keys of items', () => {
