@@ -11,6 +11,7 @@ const examples = await Promise.all(
     'team',
     'guestbook',
     'port-rule',
+    'postgres-cluster',
     'preview',
     'event-bus',
     'indexed-job',

@@ -4,7 +4,11 @@ import { expect, test } from 'vitest';
 import { defineCrd } from '../../src/author/define-crd.js';
 import { defineKind } from '../../src/author/define-kind.js';
 import { ApiError } from '../../src/client/api-error.js';
-import { APPLIED_HASH_ANNOTATION, COMPOSED_ANNOTATION, SHARED_HASH_PREFIX } from '../../src/contract/names.js';
+import {
+  APPLIED_HASH_ANNOTATION,
+  COMPOSED_ANNOTATION,
+  SHARED_HASH_PREFIX,
+} from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { fieldAt } from '../../src/engine/steps/managed-fields.js';
 import { digestsOf, normal } from '../../src/testing/compare.js';

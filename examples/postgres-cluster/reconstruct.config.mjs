@@ -1,0 +1,4 @@
+// @ts-check
+import { cluster } from './kind.mjs';
+
+export default { kinds: [cluster] };
