@@ -165,7 +165,9 @@ export function renderObserving(
     (outdated: ReadonlySet<string>): IsCurrent =>
     (object) =>
       createOnly.get(groupKind(object)) && !outdated.has(objectId(object));
-  let observed = last ? controlled.filter((object) => last.has(objectId(object))) : own;
+  // What was applied counts at first, also if it is seen late: it would be pruned unseen.
+  const applied = new Set([...own.map(objectId), ...(last ?? [])]);
+  let observed = controlled.filter((object) => applied.has(objectId(object)));
   for (let count = 0; count < MAX_PASSES; count++) {
     const rendered = render(observed, isCurrentBut(new Set()));
     const named = new Set([...rendered.map(objectId), ...(last ?? [])]);
