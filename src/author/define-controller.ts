@@ -1,9 +1,10 @@
 import type { ChangeSet } from '../contract/change.js';
+import type { Readiness } from '../contract/conditions.js';
 import type { Controller, Reader, Watch } from '../contract/controller.js';
 import type { OperatorError } from '../contract/error.js';
 import type { Kind, StandaloneController } from '../contract/kind.js';
 import { childrenFieldManager } from '../contract/names.js';
-import { byName, keyOf, objectId, ownerOf } from '../contract/object.js';
+import { byName, describeRef, keyOf, objectId, ownerOf } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { NOTHING } from '../contract/plan.js';
 import type { HandOverStep, OwnStep, PruneStep } from '../contract/plan.js';
@@ -103,6 +104,10 @@ export function defineController(
   };
 }
 
+function missing(object: AnyObject): Readiness {
+  return { phase: 'progressing', reason: 'NotApplied', message: `${describeRef(object)} isn't there yet` };
+}
+
 function standalone(props: StandaloneProps): StandaloneController {
   const required = ['name', 'watches', 'plan'];
   const names = [...required, 'settle', 'lookups'];
@@ -163,8 +168,11 @@ function controllerOf(
       const failures = thrown ? [{ error: thrown }, ...failed] : failed;
       const { report: said, error } = statuses.reportOf(cr, statusFields, failures, () => {
         const own = steps.flatMap((step) => (step.do === 'own' ? step.object : []));
-        const live = own.flatMap((object) => reader.get(object, keyOf(object)) ?? []);
-        return { readiness: worstReadiness(live.map(childReadiness)), ...report?.(changes) };
+        const judged = own.map((object) => {
+          const live = reader.get(object, keyOf(object));
+          return live ? childReadiness(live) : missing(object);
+        });
+        return { readiness: worstReadiness(judged), ...report?.(changes) };
       });
       const failure = statuses.worstOf(failures) ?? error;
       const { fields, readiness: judged = worstReadiness([]), conditions = [], requeueAt } = said;

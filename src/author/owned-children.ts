@@ -27,7 +27,6 @@ import { deletingReadiness, leftToDelete, NOTHING_LEFT, undoneEvent } from './de
 import {
   APPLIED_HASH_ANNOTATION,
   childrenFieldManager,
-  contributionAnnotation,
   CREATED_ANNOTATION,
   finalizerOf,
   GIVE_UP_ANNOTATION,
@@ -38,7 +37,7 @@ import {
 import { setLatest } from '../values/latest.js';
 import { canonicalJson, contentHash } from '../values/json.js';
 import { controllerOf, keyOf, objectId, objectKey, ownerOf, refOf, splitKey } from '../contract/object.js';
-import type { AnyObject, OwnerReference } from '../contract/object.js';
+import type { AnyObject, KubernetesObject, OwnerReference } from '../contract/object.js';
 import { waitingOf } from './order.js';
 import { operatorErrorOf, reading } from '../values/origin.js';
 import {
@@ -53,6 +52,7 @@ import {
   unreadableFor,
   withKeptStatus,
 } from '../values/projections.js';
+import type { AppliedRecord } from '../values/projections.js';
 import { keepPod, withTroubles } from './pods.js';
 import { childReadiness, worstReadiness } from '../values/readiness.js';
 import { groupKind } from '../contract/resource.js';
@@ -254,15 +254,6 @@ export class OwnedChildren implements Controller {
     ];
   }
 
-  /** Reports whether an object of others is one that is decorated: what was made of another one is pruned. */
-  private isChosen({ metadata: { labels = {}, annotations = {} } }: LiveResource): boolean {
-    const { chosen: { selector, annotation } = {} } = this.owning;
-    return (
-      (selector === undefined || selects(selector, labels)) &&
-      (annotation === undefined || annotations[annotation] !== undefined)
-    );
-  }
-
   /** Reports whether a custom resource has the finalizer of its kind, or of an earlier release of it. */
   private hasFinalizer({ metadata }: LiveResource): boolean {
     const { finalizers = [] } = metadata;
@@ -310,28 +301,34 @@ export class OwnedChildren implements Controller {
   }
 
   /** Returns the steps of fields of others' objects: those that are rendered, and what is to be given up. */
-  private contributions({ cr, reader, owner }: Pass, { control, rendered }: Desired): ContributeStep[] {
-    const { contributes = [] } = this.owning;
-    const step = (object: AnyObject): ContributeStep => ({
-      ...{ do: 'contribute', object, owner: { ...owner, recordedKey: keyOf(cr) } },
-      fieldManager: recordedFieldManager(this.name, owner.uid),
+  private contributions(pass: Pass, { control, rendered }: Desired): ContributeStep[] {
+    const { cr, reader, owner } = pass;
+    const { contributes = [], type } = this.owning;
+    const key = keyOf(cr);
+    const step = (object: AnyObject, uid = owner.uid): ContributeStep => ({
+      ...{ do: 'contribute', object, owner: { ...owner, uid, recordedKey: key } },
+      fieldManager: recordedFieldManager(this.name, uid),
       takes: contributedType(this.owning, object)?.takes ?? [],
       ...(control.drift && { drift: control.drift }),
     });
-    const wanted = rendered.filter((object) => contributedType(this.owning, object));
+    // The last to be given up, so that nothing else is left of what it was made for.
+    const isOver = pass.isDeleted && this.leftToDelete(pass, rendered) === undefined;
+    const wanted = isOver ? [] : rendered.filter((object) => contributedType(this.owning, object));
     const ids = new Set(wanted.map(objectId));
     const left = contributes
-      .flatMap((type) => reader.mappedTo(type, keyOf(cr)))
-      .filter(
-        (object) =>
-          !ids.has(objectId(object)) && recordOf(object, contributionAnnotation(owner.uid)) !== undefined,
+      .flatMap((one) => reader.mappedTo(one, key))
+      .flatMap((object) =>
+        contributorsOf(object).flatMap(({ owner: uid, of }) => {
+          if (uid === undefined || of?.key !== key || of.groupKind !== groupKind(type)) return [];
+          // That of an earlier custom resource of this name, which has gone without giving it up.
+          const isOther = uid !== owner.uid;
+          if (!isOther && ids.has(objectId(object))) return [];
+          const { apiVersion, kind, metadata } = object;
+          const { namespace, name } = metadata;
+          return [step({ apiVersion, kind, metadata: { name, ...(namespace && { namespace }) } }, uid)];
+        }),
       );
-    return [
-      ...left.map(({ apiVersion, kind, metadata: { namespace, name } }) =>
-        step({ apiVersion, kind, metadata: { name, ...(namespace && { namespace }) } }),
-      ),
-      ...wanted.map(step),
-    ];
+    return [...left, ...wanted.map((object) => step(object))];
   }
 
   /** Returns the steps that delete what was made elsewhere for an earlier custom resource of this key. */
@@ -370,7 +367,7 @@ export class OwnedChildren implements Controller {
     try {
       const generate = pass.isDeleted ? undefined : generated?.missing(cr, secret, pass.now);
       if (cr.metadata.annotations) control = controlOf(cr.metadata.annotations);
-      if ((pass.isDeleted && !this.owning.finalizes) || !this.isChosen(cr))
+      if ((pass.isDeleted && !this.owning.finalizes) || !isChosen(this.owning, cr))
         return { control, rendered: [], handedOver: [] };
       const found = references?.resolve(cr, (...query) => reader.find(...query));
       if (references && !found) return undefined;
@@ -445,6 +442,7 @@ export class OwnedChildren implements Controller {
         const { recreate, createOnly } = this.childTypes.get(groupKind(object)) ?? {};
         return {
           ...({ do: 'own', object, ...boundTo(object) } as const),
+          ...(this.owning.decorates && { ofOthers: true }),
           ...(recreate && { recreate }),
           ...(createOnly && { createOnly }),
           ...(rendered.dependencies?.has(object) && {
@@ -548,6 +546,7 @@ export class OwnedChildren implements Controller {
     const { remembers, type, decorates } = this.owning;
     if (decorates) {
       const said = events.filter((event) => event?.type !== 'Warning' || this.isNews(pass, event));
+      if (!events.some((event) => event?.type === 'Warning')) this.warnings.delete(owner.uid);
       return {
         ...{ status: [], events: said.flatMap((event) => (event ? { regarding, event } : [])) },
         ...(isUnfinished && { next: 'now' }),
@@ -571,10 +570,9 @@ export class OwnedChildren implements Controller {
   }
 
   /** Reports whether a warning is another one than the last of the same object, which has no conditions that would show it. */
-  private isNews({ cr }: Pass, { note }: EventProps): boolean {
-    const key = keyOf(cr);
-    if (this.warnings.get(key) === note) return false;
-    setLatest(this.warnings, key, note, MAX_WARNINGS);
+  private isNews({ owner: { uid } }: Pass, { note }: EventProps): boolean {
+    if (this.warnings.get(uid) === note) return false;
+    setLatest(this.warnings, uid, note, MAX_WARNINGS);
     return true;
   }
 
@@ -711,7 +709,7 @@ export function watchesFor(kind: OwningKind): Watch[] {
   };
   const decorated: Watch = {
     // Read by its name where a child has gone: it may have gone, too.
-    ...{ type: kind.type, readOnly: true, writes: [], keep: keepDecorated },
+    ...{ type: kind.type, readOnly: true, writes: [], keep: keepDecorated(kind) },
     mapsTo: (object) => [keyOf(object)],
   };
   const own: Watch = {
@@ -767,11 +765,15 @@ export function ownersKeys(type: ResourceType, object: AnyObject): string[] {
 
 /** Returns the keys of custom resources that have set fields of an object of others, as it says. */
 function contributorsKeys(type: ResourceType, object: AnyObject): string[] {
+  return contributorsOf(object).flatMap(({ of }) => (of?.groupKind === groupKind(type) ? [of.key] : []));
+}
+
+/** Returns the records of those who have set fields of an object of others. */
+function contributorsOf(object: AnyObject): AppliedRecord[] {
   const names = Object.keys(object.metadata.annotations ?? {}).filter(isHashAnnotation);
-  const owners = names.flatMap((name) =>
-    name === APPLIED_HASH_ANNOTATION ? [] : (recordOf(object, name)?.of ?? []),
+  return names.flatMap((name) =>
+    name === APPLIED_HASH_ANNOTATION ? [] : (recordOf(object, name) ?? []),
   );
-  return owners.flatMap((of) => (of.groupKind === groupKind(type) ? [of.key] : []));
 }
 
 function keysIn({ namespaced }: ResourceType, { metadata }: AnyObject, name: string | undefined): string[] {
@@ -786,11 +788,23 @@ export function keepWithoutManagedFields(object: AnyObject): AnyObject {
   return { ...object, metadata };
 }
 
-/** Objects of others are kept without their status, which changes often; of a Secret, its metadata alone. */
-function keepDecorated(object: AnyObject): AnyObject {
-  const { status: _, ...kept } = keepWithoutManagedFields(object);
-  const { apiVersion, kind, metadata } = kept;
-  return groupKind(object) === groupKind(secretType) ? { apiVersion, kind, metadata } : kept;
+/** Objects of others are kept without their status, which changes often; of a Secret, and of what isn't chosen, the metadata alone. */
+function keepDecorated(kind: OwningKind): Projection {
+  return (object) => {
+    const { status: _, ...kept } = keepWithoutManagedFields(object);
+    const { apiVersion, metadata } = kept;
+    const isWhole = isChosen(kind, object) && groupKind(object) !== groupKind(secretType);
+    return isWhole ? kept : { apiVersion, kind: kept.kind, metadata };
+  };
+}
+
+/** Reports whether an object of others is one that is decorated: what was made of another one is pruned. */
+function isChosen({ chosen: { selector, annotation } = {} }: OwningKind, { metadata }: KubernetesObject): boolean {
+  const { labels = {}, annotations = {} } = metadata;
+  return (
+    (selector === undefined || selects(selector, labels)) &&
+    (annotation === undefined || annotations[annotation] !== undefined)
+  );
 }
 
 /** Returns a projection that keeps what a status manager has applied, too. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { DriftMode } from '../contract/plan.js';
 import { ADMIN_FILES } from '../contract/kind.js';
-import type { AdminFile, AdminFiles, Kind, KindContext } from '../contract/kind.js';
+import type { AdminFile, AdminFiles, Kind, KindContext, StandaloneController } from '../contract/kind.js';
 import { Api } from '../client/api.js';
 import { systemClock } from '../client/clock.js';
 import { UserCredentials } from '../client/credentials.js';
@@ -50,7 +50,7 @@ interface RunOptions extends SharedOptions {
 export async function runController(options: RunOptions): Promise<void> {
   const { kinds, controllers } = await loadControllers(options);
   const { selector, watchNamespaceSelector: namespaceSelector } = options;
-  checkSelectable(kinds, options);
+  checkSelectable([...kinds, ...controllers], options);
   const log = await createLogger({ level: options.logLevel, format: options.logFormat });
   const metrics = new Metrics();
   const { watchNamespace } = options;
@@ -131,7 +131,9 @@ export async function runController(options: RunOptions): Promise<void> {
         check: (sections) => {
           const changed = { ...inForce.current, [name]: sections };
           controllersBy(changed);
-          for (const kind of kinds) settingsOf(kind, changed);
+          // Kinds that lack a setting already are stalled alone.
+          if (name === 'settings')
+            for (const kind of kinds.filter((one) => hasSettings(one, inForce.current))) settingsOf(kind, changed);
         },
         changed: (names) => {
           inForce.current = contents();
@@ -150,18 +152,30 @@ export async function runController(options: RunOptions): Promise<void> {
   );
 }
 
+/** Reports whether a kind has all settings that it needs. */
+function hasSettings(kind: Kind, files: AdminFiles): boolean {
+  try {
+    settingsOf(kind, files);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /**
  * Refuses selections that two operators would share: what all custom resources of a kind share can't be worked out from some of
  * them, and what is in no namespace isn't divided by namespaces.
  * @throws CliError
  */
 function checkSelectable(
-  kinds: readonly Kind[],
+  kinds: readonly (Kind | StandaloneController)[],
   { selector, watchNamespaceSelector }: Pick<RunOptions, 'selector' | 'watchNamespaceSelector'>,
 ): void {
-  const isShared = ({ rendering }: Kind): boolean => !('each' in rendering);
+  const isShared = (one: Kind | StandaloneController): boolean =>
+    'rendering' in one ? !('each' in one.rendering) : !one.renders;
   const together = 'decide together about what they share';
-  const isClusterScoped = ({ type }: Kind): boolean => !type.namespaced;
+  const isClusterScoped = (one: Kind | StandaloneController): boolean =>
+    ('type' in one ? one.type : one.renders?.type)?.namespaced === false;
   const byNamespace = ['--watch-namespace-selector', watchNamespaceSelector] as const;
   const checks = [
     ['--selector', selector, isShared, together],

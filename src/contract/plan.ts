@@ -93,6 +93,8 @@ export interface OwnStep {
   readonly owner: Owner;
   /** Manager that applies it; where the owner is only recorded, one that no other owner applies with. */
   readonly fieldManager: string;
+  /** Whether the owner belongs to others, whose controllers may have made what it controls. @default false */
+  readonly ofOthers?: boolean;
   /** @default - the operator's, which corrects by default */
   readonly drift?: DriftMode;
   /**

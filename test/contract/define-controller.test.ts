@@ -150,7 +150,8 @@ test('an error stands in the conditions of its custom resource, and keeps no oth
     c: {
       shown: ['Ready False QuotaExceeded', 'Reconciling True QuotaExceeded', 'Stalled False QuotaExceeded'],
     },
-    d: { shown: ['Ready True Available', 'Reconciling False Available', 'Stalled False Available'] },
+    // It isn't there yet.
+    d: { shown: ['Ready Unknown NotApplied', 'Reconciling True NotApplied', 'Stalled False NotApplied'] },
   });
   expect(
     plan.conclude(changes).events.map(({ event, regarding }) => `${regarding.name} ${event.reason}`),

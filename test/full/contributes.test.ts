@@ -1,5 +1,5 @@
 import { afterEach, beforeAll, expect, test } from 'vitest';
-import { DRIFT_ANNOTATION } from '../../src/contract/names.js';
+import { DRIFT_ANNOTATION, GIVE_UP_ANNOTATION, SHARED_HASH_PREFIX } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { loadKind } from '../support/bundle.js';
 import { autoscalers, deployments, eventually } from '../support/cluster.js';
@@ -135,6 +135,37 @@ test("drift that is to be left is left, and said; else a field that isn't taken 
   await naps.stalled('drifting', 'FieldConflict');
   await cluster.merge(place, { metadata: { annotations: { [REASON]: null } } });
   await naps.ready('drifting');
+});
+
+test('what an earlier custom resource of the name has left is given up; a copied record is no conflict', async () => {
+  await operate();
+  await deploy('left', 3);
+  await naps.create('left', { deployment: 'left', reason: 'night' });
+  await naps.ready('left');
+  // It goes without giving anything back.
+  await cluster.merge(naps.place('left'), { metadata: { annotations: { [GIVE_UP_ANNOTATION]: 'true' } } });
+  await naps.delete('left');
+  await isGone('left');
+  const { annotations = {} } = (await hasReplicas('left', 0)).metadata;
+  await naps.create('left', { deployment: 'left', reason: 'day' });
+  await naps.ready('left');
+  const [own, ...others] = Object.entries((await live('left')).metadata.annotations ?? {}).filter(([name]) =>
+    name.startsWith(SHARED_HASH_PREFIX),
+  );
+  expect(others).toEqual([]);
+  expect(own![1]).toContain('[3]');
+  expect(annotations).not.toHaveProperty([own![0]]);
+
+  await naps.edit('left', { deployment: 'left', reason: 'evening' });
+  await naps.ready('left');
+  await cluster.merge(naps.childPlace(deployments, 'left'), { metadata: { annotations: { [own![0]]: own![1] } } });
+  await eventually(async () => {
+    expect((await live('left')).metadata.annotations?.[own![0]]).not.toBe(own![1]);
+  });
+  await naps.ready('left');
+  await naps.delete('left');
+  await isGone('left');
+  isClean(await hasReplicas('left', 3));
 });
 
 test('two that want the same hold it together, and the last of them gives it back', async () => {

@@ -123,4 +123,20 @@ test('what has changed while no operator ran is made up for, and what fails is a
   expect(
     (await cluster.get({ type: services, namespace, name: 'taken-0' })).metadata.ownerReferences,
   ).toBeUndefined();
+
+  // Of another controller of the same object.
+  const { uid = '' } = (await cluster.get(place('taken'))).metadata;
+  const owner = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'taken', uid, controller: true };
+  await cluster.merge({ type: services, namespace, name: 'taken-0' }, { metadata: { ownerReferences: [owner] } });
+  await cluster.merge(place('taken'), { metadata: { annotations: { [PORTS]: '81' } } });
+  await eventually(async () => {
+    const all = await cluster.list<AnyObject & { note: string }>(events, namespace);
+    expect(all.map(({ note }) => note).join()).toContain('made by another controller for StatefulSet taken');
+  });
+  await cluster.merge(place('taken'), { metadata: { annotations: { [PORTS]: null } } });
+  await settled(cluster, USER);
+  const { spec: kept } = await cluster.get<AnyObject & { spec: { ports: readonly { port: number }[] } }>({
+    ...{ type: services, namespace, name: 'taken-0' },
+  });
+  expect(kept.ports[0]!.port).toBe(80);
 });

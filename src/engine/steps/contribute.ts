@@ -1,13 +1,12 @@
-import type { FieldConflict } from '../../contract/change.js';
 import { OperatorError } from '../../contract/error.js';
 import { areSiblings, contributionAnnotation, isHashAnnotation } from '../../contract/names.js';
 import { describeRef, keyOf, refOf } from '../../contract/object.js';
 import type { AnyObject, KubernetesObject, ManagedFieldsEntry } from '../../contract/object.js';
 import type { ContributeStep } from '../../contract/plan.js';
 import { groupKind } from '../../contract/resource.js';
-import { canonicalJson, isMap } from '../../values/json.js';
+import { canonicalJson, isContainer, isMap } from '../../values/json.js';
 import { fieldsBelow, stepsOf, valuesAt, withValue } from '../../values/fields.js';
-import { appliedEntry, managedFieldsOf, recordText } from '../../values/projections.js';
+import { appliedEntry, managedFieldsOf, recordOf, recordText } from '../../values/projections.js';
 import { ApiError } from '../../client/api-error.js';
 import type { Applied } from '../../client/api.js';
 import type { Hand, StepHandler } from '../plan/hand.js';
@@ -91,8 +90,15 @@ async function ensure(step: ContributeStep, hand: Hand): Promise<StepOutcome> {
 }
 
 /** Returns the task that records whose fields these are, and what was there before. */
-function taskWith({ object, fieldManager, owner }: ContributeStep, hand: Hand, former: Former): Task {
-  const task = taskOf({ object, fieldManager }, hand);
+function taskWith({ object, fieldManager, owner, takes }: ContributeStep, hand: Hand, former: Former): Task {
+  const whole = takes.find((path) => valuesAt(object, path).some(isContainer));
+  if (whole !== undefined)
+    throw new OperatorError({
+      reason: 'Invalid',
+      message: `${describeRef(object)}: ${whole} is a map or a list, of which others may own parts; name single fields of it in takes`,
+    });
+  // Fights are those of this owner.
+  const task: Task = { ...taskOf({ object, fieldManager }, hand), owner };
   const { uid, recordedKey: key = owner.name } = owner;
   const hashName = contributionAnnotation(uid);
   if (saysNothing(object)) return { ...task, hashName };
@@ -118,10 +124,12 @@ async function take(
     return outcomeOf(task, known, await apply(task, live, false));
   } catch (error) {
     try {
-      const met = error instanceof ApiError ? error.conflicts : [];
-      if (met.length === 0 || !met.every(({ field }) => takes.some((path) => isWithin(field, path))))
-        throw error;
-      requireIdle(task, live, met);
+      const met = error instanceof ApiError ? error.conflicts.map(({ field }) => field) : [];
+      const taken = takes.filter((path) => met.includes(spelled(stepsOf(path))));
+      // Tools copy annotations: ours says nothing of others.
+      const ours = [...taken.map(stepsOf), ['metadata', 'annotations', task.hashName]].map(spelled);
+      if (met.length === 0 || !met.every((field) => ours.includes(field))) throw error;
+      requireIdle(task, live, taken);
       return outcomeOf(task, known, await apply(task, live, true));
     } catch (last) {
       const failure = last instanceof OperatorError ? last : classifyApply(task, last);
@@ -142,22 +150,21 @@ async function apply(task: Task, live: AnyObject, force: boolean): Promise<Appli
 }
 
 /** @throws OperatorError `FieldConflict` where an autoscaler, or another owner, holds one of the fields */
-function requireIdle({ object, fieldManager }: Task, live: AnyObject, met: readonly FieldConflict[]): void {
+function requireIdle({ object, fieldManager }: Task, live: AnyObject, taken: readonly string[]): void {
   const active = managedFieldsOf(live).find((entry) => {
-    const { manager = '', subresource, fieldsV1 = {} } = entry;
-    const isActive =
-      (subresource === 'scale' && !/^kubectl/.test(manager)) ||
-      (manager !== fieldManager && /:[-\da-f]{36}$/.test(manager));
-    return isActive && met.some(({ field }) => fieldsBelow(fieldsV1, stepsOf(field)) !== undefined);
+    const { manager = '', operation, subresource, fieldsV1 } = entry;
+    const isScaler = subresource === 'scale' && !/^kubectl/.test(manager);
+    const applied = fieldsV1?.['f:metadata']?.['f:annotations'] ?? {};
+    const isOwner = operation === 'Apply' && Object.keys(applied).some((name) => isHashAnnotation(name.slice(2)));
+    return manager !== fieldManager && (isScaler || isOwner) && taken.some((path) => isOwnedAt(entry, path));
   });
   if (!active) return;
-  const fields = met.map(({ field }) => field).join(', ');
   const what = areSiblings(active.manager ?? '', fieldManager)
     ? 'another custom resource of this kind'
     : active.manager;
   throw new OperatorError({
     reason: 'FieldConflict',
-    message: `${describeRef(object)}: ${fields} is held by ${what ?? 'another writer'}, which writes it again and again; remove it there, or here`,
+    message: `${describeRef(object)}: ${taken.join(', ')} is held by ${what ?? 'another writer'}, which writes it again and again; remove it there, or here`,
   });
 }
 
@@ -228,16 +235,26 @@ async function patch(
 /** Returns what is at the fields that are to be taken, or was before they were. */
 function formerOf({ object, fieldManager, owner, takes }: ContributeStep, live: AnyObject): Former {
   const entry = appliedEntry(fieldManager, live);
-  const recorded = recordedFormer(live, contributionAnnotation(owner.uid));
-  const names = Object.keys(live.metadata.annotations ?? {}).filter(isHashAnnotation);
-  const ofOthers = names.map((name) => recordedFormer(live, name));
+  const own = contributionAnnotation(owner.uid);
+  const recorded = recordedFormer(live, own);
+  /** Returns what another owner has recorded, who holds the field now. */
+  const ofOthers = (path: string): readonly unknown[] | undefined => {
+    for (const name of Object.keys(live.metadata.annotations ?? {}).filter(isHashAnnotation)) {
+      const uid = name === own ? undefined : recordOf(live, name)?.owner;
+      const isHeld = managedFieldsOf(live).some(
+        (one) => uid && one.operation === 'Apply' && one.manager?.endsWith(`:${uid}`) && isOwnedAt(one, path),
+      );
+      if (isHeld) return recordedFormer(live, name)[path];
+    }
+    return undefined;
+  };
   return Object.fromEntries(
     takes.flatMap((path): [string, readonly unknown[]][] => {
       if (valuesAt(object, path).length === 0) return [];
       const known = recorded[path];
       if (isOwnedAt(entry, path)) return known ? [[path, known]] : [];
       // Another owner may want the same: then the last of them gives it back.
-      return [[path, ofOthers.find((other) => other[path])?.[path] ?? valuesAt(live, path)]];
+      return [[path, ofOthers(path) ?? valuesAt(live, path)]];
     }),
   );
 }
@@ -260,7 +277,7 @@ function isOwnedAt(entry: ManagedFieldsEntry | undefined, path: string): boolean
   return fieldsBelow(entry?.fieldsV1, stepsOf(path)) !== undefined;
 }
 
-/** Reports whether a field, as the API server spells it, is at a path or below it. */
-function isWithin(field: string, path: string): boolean {
-  return field === path || field.startsWith(`${path}.`) || field.startsWith(`${path}[`);
+/** Spells a path as the API server does, without quotes. */
+function spelled(steps: readonly string[]): string {
+  return steps.map((step) => `.${step}`).join('');
 }

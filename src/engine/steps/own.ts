@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Drift } from '../../contract/change.js';
-import type { OperatorError } from '../../contract/error.js';
+import { OperatorError } from '../../contract/error.js';
 import { CREATED_ANNOTATION } from '../../contract/names.js';
 import { controllerOf, describeRef, keyOf, refOf } from '../../contract/object.js';
 import type { AnyObject, ManagedFieldsEntry } from '../../contract/object.js';
@@ -135,6 +135,7 @@ async function ensure(task: OwnTask): Promise<StepOutcome> {
   }
   if (known && isBoundOtherwise(task, known)) known = await rebind(task, known);
   if (known && controllerOf(known.object)?.uid !== step.owner.uid) known = await admit(task, known);
+  else if (known && step.ofOthers && !known.owned.has(ownerKey(task.fieldManager))) throw madeByOthers(task);
   if (known) {
     checkNotTerminating(known.object);
     if (isCurrent(task, known)) return tidy(task, known);
@@ -147,6 +148,13 @@ async function ensure(task: OwnTask): Promise<StepOutcome> {
   if (!known) await checkOwner(task);
   checkPause(task, known);
   return send(task, known);
+}
+
+function madeByOthers({ object, owner: { kind, name } }: OwnTask): OperatorError {
+  return new OperatorError({
+    reason: 'OwnershipConflict',
+    message: `${describeRef(object)} exists already, made by another controller for ${kind} ${name}; give it another name`,
+  });
 }
 
 /** Reports whether an object is its owner's in the other way: recorded where there is to be an owner reference now, or the reverse. */
