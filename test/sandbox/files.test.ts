@@ -66,7 +66,7 @@ describe('the audit log', () => {
 
   test('is read with the end of what was being handled, but not of what has lost its API server', async () => {
     const path = join(dir, 'handled.log');
-    const log = new AuditLog(path, 300);
+    const log = new AuditLog(path, 2_000);
     const verbs = async (): Promise<string[]> => (await log.entries('a')).map(({ verb }) => verb);
     const stage = (name: string, auditID: string, verb: string): string =>
       `${JSON.stringify({ ...(JSON.parse(event('a', verb)) as object), auditID, stage: name })}\n`;
