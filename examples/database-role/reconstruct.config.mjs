@@ -1,0 +1,3 @@
+import { database, role } from './kinds.mjs';
+
+export default { kinds: [role, database] };

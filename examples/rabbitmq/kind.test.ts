@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { Yaml } from 'cdk8s';
+import { render } from 'cdk8s-reconstruct/testing';
+import { rabbitmq } from './kind.ts';
+
+const folder = import.meta.dirname;
+const [sample] = Yaml.load(join(folder, 'sample.yaml'));
+
+test('the sample is rendered as it was', (t) => {
+  t.assert.fileSnapshot(
+    Yaml.stringify(...render(rabbitmq, sample)),
+    join(folder, '__snapshots__/sample.yaml'),
+    { serializers: [(text) => text] },
+  );
+});
+
+test('a single server has nothing to rebalance, and without storage no claim', () => {
+  const kinds = render(rabbitmq, { ...sample, spec: { persistence: { storageGi: 0 } } }).map(({ kind }) => kind);
+  assert.ok(!kinds.includes('Job') && !kinds.includes('PersistentVolumeClaim'));
+});

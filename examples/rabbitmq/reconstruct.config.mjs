@@ -1,0 +1,3 @@
+import { rabbitmq } from './kind.ts';
+
+export default { kinds: [rabbitmq] };
