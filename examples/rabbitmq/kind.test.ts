@@ -17,6 +17,8 @@ test('the sample is rendered as it was', (t) => {
 });
 
 test('a single server has nothing to rebalance, and without storage no claim', () => {
-  const kinds = render(rabbitmq, { ...sample, spec: { persistence: { storageGi: 0 } } }).map(({ kind }) => kind);
+  const kinds = render(rabbitmq, { ...sample, spec: { persistence: { storageGi: 0 } } }).map(
+    ({ kind }) => kind,
+  );
   assert.ok(!kinds.includes('Job') && !kinds.includes('PersistentVolumeClaim'));
 });

@@ -84,8 +84,6 @@ const generated = {
   username: { length: 11 },
   password: { length: 24 },
   // What a service binding wants, and the server reads.
-  host: { text: ({ cr }: { cr: Resource }) => hostOf(cr) },
-  port: { text: ({ cr }: { cr: Resource }) => String(portOf(cr)) },
   'default_user.conf': {
     text: ({ values }: { values: Readonly<Record<string, string>> }) =>
       `default_user = ${values.username}\ndefault_pass = ${values.password}`,

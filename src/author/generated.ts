@@ -31,7 +31,7 @@ import { contentHash, secretChecksum, UNKNOWN_CHECKSUM } from '../values/json.js
 import { keepStatus } from '../values/projections.js';
 
 /** Text that is made of generated values, and stands beside them in their Secret. */
-export interface ComposedValue<Spec> {
+export interface ComposedValue<Spec, Settings = unknown> {
   /**
    * Returns the text, as a connection string; again when the custom resource changes what it is made of, or a value is replaced.
    * It depends on its argument alone, and has the texts that are declared before it among the values.
@@ -39,6 +39,8 @@ export interface ComposedValue<Spec> {
   readonly text: (input: {
     readonly cr: CustomResource<Spec>;
     readonly values: Readonly<Record<string, string>>;
+    /** The operator's settings for the kind; a change makes the text again. */
+    readonly settings: Settings;
   }) => string;
 }
 
@@ -86,7 +88,7 @@ export type Missing = Pick<GenerateStep, 'values' | 'texts' | 'certificates'>;
 /** Generates values for the custom resources of one kind. */
 export class GeneratedSecrets implements KindGenerated {
   private readonly values: GeneratedValues;
-  private readonly texts: readonly (readonly [name: string, text: ComposedValue<never>['text']])[];
+  private readonly texts: readonly (readonly [name: string, text: ComposedValue<never, never>['text']])[];
   private readonly certificates: Readonly<Record<string, GeneratedCertificate<never>>>;
 
   /** @param nameOf returns the name of the Secret by that of the custom resource; the default has the kind in it, since another kind may have a custom resource of that name */
@@ -186,11 +188,15 @@ export class GeneratedSecrets implements KindGenerated {
    * Returns what is to be made, where anything is missing or out of date, or the annotation asks for all of it again.
    * @throws OperatorError `InvalidCertificate` where a certificate would have no DNS name, or something else as one
    */
-  missing(cr: CustomResource, known: AnyObject | undefined, now: Date): Missing | undefined {
+  missing(
+    cr: CustomResource,
+    known: AnyObject | undefined,
+    { now, settings }: { readonly now: Date; readonly settings?: unknown },
+  ): Missing | undefined {
     const { values } = this;
     const { keys = [], composed, metadata, ...kept } = (known ?? { metadata: {} }) as KeptSecret;
     const { certificates: held = {} } = kept;
-    const texts = this.textsOf(cr);
+    const texts = this.textsOf(cr, settings);
     const certificates = this.requestsOf(cr);
     const isComplete =
       known &&
@@ -225,12 +231,12 @@ export class GeneratedSecrets implements KindGenerated {
   }
 
   /** Returns the texts of a custom resource; none where the kind has none. */
-  private textsOf(cr: CustomResource): ComposedTexts | undefined {
+  private textsOf(cr: CustomResource, settings: unknown): ComposedTexts | undefined {
     if (this.texts.length === 0) return undefined;
     const compose: ComposedTexts['compose'] = (values) => {
       const all: Record<string, string> = { ...values };
       for (const [name, text] of this.texts) {
-        const made: unknown = text({ cr: cr as never, values: all });
+        const made: unknown = text({ cr: cr as never, values: all, settings: settings as never });
         if (typeof made !== 'string') throw new TypeError(`generated.${name}: text has returned no text`);
         all[name] = made;
       }

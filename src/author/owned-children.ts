@@ -365,7 +365,7 @@ export class OwnedChildren implements Controller {
     const secret = generated && reader.get(secretType, generated.keyOf(cr));
     let control: Control = {};
     try {
-      const generate = pass.isDeleted ? undefined : generated?.missing(cr, secret, pass.now);
+      const generate = pass.isDeleted ? undefined : generated?.missing(cr, secret, { now: pass.now, settings: settingsOf(this.owning, this.context.inForce?.current) });
       if (cr.metadata.annotations) control = controlOf(cr.metadata.annotations);
       if ((pass.isDeleted && !this.owning.finalizes) || !isChosen(this.owning, cr))
         return { control, rendered: [], handedOver: [] };

@@ -32,7 +32,7 @@ function newProcess() {
       ...widget('web', token ? { annotations: { 'reconstruct.kosmos.io/rotate': token } } : {}),
       spec: { size: 1, names },
     };
-    const missing = generated.missing(cr, known(), new Date(clock.now()));
+    const missing = generated.missing(cr, known(), { now: new Date(clock.now()) });
     return missing && (await process.generate(cr, missing));
   };
   return { process, known, reconcile };
