@@ -2,17 +2,18 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Yaml } from 'cdk8s';
+import type { AnyObject } from 'cdk8s-reconstruct';
 import { render } from 'cdk8s-reconstruct/testing';
 import { rabbitmq } from './kind.ts';
 
 const folder = import.meta.dirname;
-const [sample] = Yaml.load(join(folder, 'sample.yaml'));
+const [sample] = Yaml.load(join(folder, 'sample.yaml')) as [AnyObject];
 
 test('the sample is rendered as it was', (t) => {
   t.assert.fileSnapshot(
     Yaml.stringify(...render(rabbitmq, sample)),
     join(folder, '__snapshots__/sample.yaml'),
-    { serializers: [(text) => text] },
+    { serializers: [(text: string) => text] },
   );
 });
 

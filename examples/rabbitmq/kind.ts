@@ -7,6 +7,7 @@ import {
   defineKind,
   inheritedMetadata,
   selectorLabels,
+  type AnyObject,
   type KubernetesManifest,
   type PropsOf,
   type References,
@@ -109,6 +110,16 @@ const children = [
   { apiVersion: 'batch/v1', kind: 'Job' },
 ] as const;
 type Props = PropsOf<typeof crd, { references: typeof references; generated: typeof generated }>;
+
+interface Endpoint {
+  readonly conditions?: { readonly ready?: boolean };
+}
+
+/** An EndpointSlice as kept. */
+interface Slice {
+  readonly service?: string;
+  readonly ready: number;
+}
 
 class Rabbitmq extends Construct {
   constructor(scope: Construct, id: string, props: Props) {
@@ -329,7 +340,8 @@ export const rabbitmq = defineKind({
         ...(metadata.labels?.['kubernetes.io/service-name'] && {
           service: metadata.labels['kubernetes.io/service-name'],
         }),
-        ready: ((endpoints ?? []) as any[]).filter((each) => each.conditions?.ready).length,
+        ready: ((endpoints ?? []) as readonly Endpoint[]).filter(({ conditions }) => conditions?.ready)
+          .length,
       }),
       nameOf: ({ metadata }) => metadata.labels?.['messaging.example.com/rabbitmqcluster'],
     },
@@ -344,7 +356,7 @@ export const rabbitmq = defineKind({
   }) => {
     const set = children.find((child) => child.kind === 'StatefulSet');
     const isAll = (set?.status?.readyReplicas ?? 0) >= spec.replicas;
-    const endpoints = (related as any[])
+    const endpoints = (related as readonly (AnyObject & Slice)[])
       .filter(({ service }) => service === name)
       .reduce((sum, { ready }) => sum + ready, 0);
     return {

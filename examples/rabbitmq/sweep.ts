@@ -20,7 +20,7 @@ await sweepCommand(
           subjects: [
             { apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'system:serviceaccounts' },
           ],
-        } as never,
+        },
       ],
     }),
   },

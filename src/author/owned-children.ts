@@ -365,7 +365,12 @@ export class OwnedChildren implements Controller {
     const secret = generated && reader.get(secretType, generated.keyOf(cr));
     let control: Control = {};
     try {
-      const generate = pass.isDeleted ? undefined : generated?.missing(cr, secret, { now: pass.now, settings: settingsOf(this.owning, this.context.inForce?.current) });
+      const generate = pass.isDeleted
+        ? undefined
+        : generated?.missing(cr, secret, {
+            now: pass.now,
+            settings: settingsOf(this.owning, this.context.inForce?.current),
+          });
       if (cr.metadata.annotations) control = controlOf(cr.metadata.annotations);
       if ((pass.isDeleted && !this.owning.finalizes) || !isChosen(this.owning, cr))
         return { control, rendered: [], handedOver: [] };
@@ -771,9 +776,7 @@ function contributorsKeys(type: ResourceType, object: AnyObject): string[] {
 /** Returns the records of those who have set fields of an object of others. */
 function contributorsOf(object: AnyObject): AppliedRecord[] {
   const names = Object.keys(object.metadata.annotations ?? {}).filter(isHashAnnotation);
-  return names.flatMap((name) =>
-    name === APPLIED_HASH_ANNOTATION ? [] : (recordOf(object, name) ?? []),
-  );
+  return names.flatMap((name) => (name === APPLIED_HASH_ANNOTATION ? [] : (recordOf(object, name) ?? [])));
 }
 
 function keysIn({ namespaced }: ResourceType, { metadata }: AnyObject, name: string | undefined): string[] {
@@ -799,7 +802,10 @@ function keepDecorated(kind: OwningKind): Projection {
 }
 
 /** Reports whether an object of others is one that is decorated: what was made of another one is pruned. */
-function isChosen({ chosen: { selector, annotation } = {} }: OwningKind, { metadata }: KubernetesObject): boolean {
+function isChosen(
+  { chosen: { selector, annotation } = {} }: OwningKind,
+  { metadata }: KubernetesObject,
+): boolean {
   const { labels = {}, annotations = {} } = metadata;
   return (
     (selector === undefined || selects(selector, labels)) &&

@@ -133,7 +133,8 @@ export async function runController(options: RunOptions): Promise<void> {
           controllersBy(changed);
           // Kinds that lack a setting already are stalled alone.
           if (name === 'settings')
-            for (const kind of kinds.filter((one) => hasSettings(one, inForce.current))) settingsOf(kind, changed);
+            for (const kind of kinds.filter((one) => hasSettings(one, inForce.current)))
+              settingsOf(kind, changed);
         },
         changed: (names) => {
           inForce.current = contents();

@@ -158,7 +158,9 @@ test('what an earlier custom resource of the name has left is given up; a copied
 
   await naps.edit('left', { deployment: 'left', reason: 'evening' });
   await naps.ready('left');
-  await cluster.merge(naps.childPlace(deployments, 'left'), { metadata: { annotations: { [own![0]]: own![1] } } });
+  await cluster.merge(naps.childPlace(deployments, 'left'), {
+    metadata: { annotations: { [own![0]]: own![1] } },
+  });
   await eventually(async () => {
     expect((await live('left')).metadata.annotations?.[own![0]]).not.toBe(own![1]);
   });

@@ -127,7 +127,10 @@ test('what has changed while no operator ran is made up for, and what fails is a
   // Of another controller of the same object.
   const { uid = '' } = (await cluster.get(place('taken'))).metadata;
   const owner = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'taken', uid, controller: true };
-  await cluster.merge({ type: services, namespace, name: 'taken-0' }, { metadata: { ownerReferences: [owner] } });
+  await cluster.merge(
+    { type: services, namespace, name: 'taken-0' },
+    { metadata: { ownerReferences: [owner] } },
+  );
   await cluster.merge(place('taken'), { metadata: { annotations: { [PORTS]: '81' } } });
   await eventually(async () => {
     const all = await cluster.list<AnyObject & { note: string }>(events, namespace);

@@ -87,8 +87,8 @@ describe.each(examples.map((example) => [example.kind.name, example] as const))(
   });
 });
 
-test('a controller without a CRD: its own tests pass', () => {
-  const cwd = join(root, 'examples/service-per-pod');
+test.each(['service-per-pod', 'database-role', 'rabbitmq'])('the own tests of %s pass', (name) => {
+  const cwd = join(root, 'examples', name);
   const { status, stdout } = spawnSync(process.execPath, ['--test'], { cwd, encoding: 'utf8' });
 
   expect(status, stdout).toBe(0);

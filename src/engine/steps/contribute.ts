@@ -155,7 +155,8 @@ function requireIdle({ object, fieldManager }: Task, live: AnyObject, taken: rea
     const { manager = '', operation, subresource, fieldsV1 } = entry;
     const isScaler = subresource === 'scale' && !/^kubectl/.test(manager);
     const applied = fieldsV1?.['f:metadata']?.['f:annotations'] ?? {};
-    const isOwner = operation === 'Apply' && Object.keys(applied).some((name) => isHashAnnotation(name.slice(2)));
+    const isOwner =
+      operation === 'Apply' && Object.keys(applied).some((name) => isHashAnnotation(name.slice(2)));
     return manager !== fieldManager && (isScaler || isOwner) && taken.some((path) => isOwnedAt(entry, path));
   });
   if (!active) return;
