@@ -19,7 +19,7 @@ import type { OperatorError } from '../contract/error.js';
 import { secretType } from '../values/generated.js';
 import type { GeneratedSecrets, Missing } from './generated.js';
 import type { HandOver, HandOverFunction } from './hand-over.js';
-import { contributedType, hasFinalizers, isElsewhere } from '../contract/kind.js';
+import { contributedType, hasFinalizers, isElsewhere, isInReach } from '../contract/kind.js';
 import type { ContributedType, KindContext, Rendered, RenderedKind, RenderedType } from '../contract/kind.js';
 import { parseLabelSelector, selects } from '../values/label-selector.js';
 import type { LabelSelector } from '../values/label-selector.js';
@@ -220,12 +220,17 @@ export class OwnedChildren implements Controller {
    * @param fieldManager only what that has applied, which is its own, whether or not it is rendered
    */
   private controlled(
-    { metadata: { uid = '' } }: LiveResource,
+    cr: LiveResource,
     reader: Reader,
     fieldManager?: string,
-    types: readonly ResourceType[] = this.owning.children,
+    types: readonly RenderedType[] = this.owning.children,
   ): readonly AnyObject[] {
-    return types.flatMap((type) => reader.controlledBy(type, uid, fieldManager));
+    const { uid = '' } = cr.metadata;
+    return types.flatMap((type) =>
+      reader
+        .controlledBy(type, uid, fieldManager)
+        .filter((object) => isInReach(this.owning.type, type, keyOf(cr), object)),
+    );
   }
 
   /** Returns the pass with what the kind remembers as it is going to be: children follow from fields that are stored before them. */
@@ -244,7 +249,7 @@ export class OwnedChildren implements Controller {
   private own(
     cr: LiveResource,
     reader: Reader,
-    types: readonly ResourceType[] = this.owning.children,
+    types: readonly RenderedType[] = this.owning.children,
   ): readonly AnyObject[] {
     const own = this.controlled(cr, reader, this.fieldManager, types);
     if (this.recorded.length === 0) return own;
@@ -705,7 +710,12 @@ export interface OwningKind extends RenderedKind {
 
 /** Returns the watches of a kind whose custom resources own their children; the kind itself first. */
 export function watchesFor(kind: OwningKind): Watch[] {
-  const owned = (type: ResourceType): Watch => ({ type, mapsTo: (object) => ownersKeys(kind.type, object) });
+  /** Returns a watch by which objects lead to custom resources, where these may have them. */
+  const reached = (type: RenderedType, keysOf: typeof ownersKeys): Watch => ({
+    type,
+    mapsTo: (object) => keysOf(kind.type, object).filter((key) => isInReach(kind.type, type, key, object)),
+  });
+  const owned = (type: RenderedType): Watch => reached(type, ownersKeys);
   /** Returns the watch of a type, and the one of its objects elsewhere. */
   const everywhere = (type: ContributedType, watch: Watch): Watch[] => {
     if (!isElsewhere(kind.type, type)) return [watch];
@@ -743,7 +753,7 @@ export function watchesFor(kind: OwningKind): Watch[] {
       everywhere(type, { ...owned(type), optional: true, writes: ['delete'] }),
     ),
     ...(kind.contributes ?? []).flatMap((type) =>
-      everywhere(type, { type, writes: ['patch'], mapsTo: (object) => contributorsKeys(kind.type, object) }),
+      everywhere(type, { ...reached(type, contributorsKeys), writes: ['patch'] }),
     ),
     ...(kind.related ?? []).map((type) => ({
       type,

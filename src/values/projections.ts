@@ -90,6 +90,12 @@ function ownAnnotations(all: Readonly<Record<string, string>>): [string, string]
   return kept;
 }
 
+/** Reports whether an object with these annotations is kept with all of ours. */
+export function areKept(annotations: Readonly<Record<string, string>>): boolean {
+  const own = Object.keys(annotations).filter((name) => EXACT.includes(name) || isHashAnnotation(name));
+  return ownAnnotations(annotations).length === own.length;
+}
+
 /** Returns the record of what an object was created with, where it is as we have applied it. */
 function createdRecord(text: string | undefined, object: AnyObject): [string, string][] {
   if (text === undefined || text.length > MAX_CREATED) return [];

@@ -6,7 +6,7 @@ import type { ContributeStep } from '../../contract/plan.js';
 import { groupKind } from '../../contract/resource.js';
 import { canonicalJson, isContainer, isMap } from '../../values/json.js';
 import { fieldsBelow, stepsOf, valuesAt, withValue } from '../../values/fields.js';
-import { appliedEntry, managedFieldsOf, recordOf, recordText } from '../../values/projections.js';
+import { appliedEntry, areKept, managedFieldsOf, recordOf, recordText } from '../../values/projections.js';
 import { ApiError } from '../../client/api-error.js';
 import type { Applied } from '../../client/api.js';
 import type { Hand, StepHandler } from '../plan/hand.js';
@@ -29,7 +29,7 @@ import {
 } from './apply.js';
 import type { StepOutcome, Task } from './apply.js';
 import { refresh } from './delete.js';
-import { dropEmpty, ownerKey } from './managed-fields.js';
+import { dropEmpty } from './managed-fields.js';
 import { withoutSubtree } from './records.js';
 import { targetMissing } from './share.js';
 
@@ -62,9 +62,8 @@ async function ensure(step: ContributeStep, hand: Hand): Promise<StepOutcome> {
   const key = keyOf(object);
   if (!store.get(key) && !store.followed(object.metadata.namespace)) await refresh(object, hand);
   const known = store.get(key);
-  const isOwned = known?.owned.has(ownerKey(fieldManager)) ?? false;
   const isReleased = saysNothing(object);
-  if (isReleased && (!isOwned || known?.object.metadata.deletionTimestamp)) return { action: 'unchanged' };
+  if (isReleased && (!known || known.object.metadata.deletionTimestamp)) return { action: 'unchanged' };
   if (!known) throw targetMissing(refOf(object));
   checkNotTerminating(known.object);
   const task = taskWith(step, hand, {});
@@ -81,12 +80,21 @@ async function ensure(step: ContributeStep, hand: Hand): Promise<StepOutcome> {
   const live = await refresh(object, hand);
   if (live?.metadata.uid !== known.object.metadata.uid || !live)
     return { action: 'skipped', skippedFor: 'changed' };
+  // Of an object with many writers, not all that they own is kept; and a record may be forged.
+  if (isReleased && !appliedEntry(fieldManager, live)) return { action: 'unchanged' };
   const left = await givenBack(step, live, hand);
   if (isReleased) {
     await apply(task, left, false);
     return { action: 'configured' };
   }
-  return take(taskWith(step, hand, formerOf(step, left)), known, left, step.takes);
+  const taking = taskWith(step, hand, formerOf(step, left));
+  // What isn't kept would never be given back.
+  if (!areKept({ ...left.metadata.annotations, ...taking.intent.metadata.annotations }))
+    throw new OperatorError({
+      reason: 'ContributionTooLarge',
+      message: `${describeRef(object)} has too many records of fields that were set for another one to be kept; remove some of them`,
+    });
+  return take(taking, known, left, step.takes);
 }
 
 /** Returns the task that records whose fields these are, and what was there before. */

@@ -267,8 +267,11 @@ export function checkOwned({ hand, owner }: OwnedTask, object: AnyObject, isAppl
     checkOwnership(object, owner);
   } catch (conflict) {
     const { owner: uid, of } = recordOf(object) ?? {};
-    if (uid !== undefined && of?.groupKind === groupKind(owner)) {
-      const { apiVersion, kind } = owner;
+    const { apiVersion, kind } = owner;
+    // A record that is forged would have us write where its forger may not.
+    const isThere =
+      of?.groupKind === groupKind(owner) && hand.reader.get(owner, of.key)?.metadata.uid === uid;
+    if (isThere && uid !== undefined) {
       const note = `Another ${kind} asks for ${describeRef(object)}, which belongs to this one`;
       const event = { type: 'Warning', reason: 'OwnershipConflict', action: 'Apply', note } as const;
       hand.events.send({ apiVersion, kind, ...splitKey(of.key), uid }, event);

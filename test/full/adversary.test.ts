@@ -1,0 +1,149 @@
+import { afterEach, beforeAll, expect, test } from 'vitest';
+import type { OwnedKind } from '../../src/contract/kind.js';
+import type { AnyObject } from '../../src/contract/object.js';
+import { groupKind } from '../../src/contract/resource.js';
+import { loadKind } from '../support/bundle.js';
+import { configMaps, deployments, events, eventually } from '../support/cluster.js';
+import { startController } from '../support/operator.js';
+import type { RunningController } from '../support/operator.js';
+import { Subject } from '../support/subject.js';
+import { openCluster } from '../support/test-clusters.js';
+
+/*
+ * A user who may write all in one namespace, which an operator of several namespaces watches too, and who knows what there is in the
+ * others, UIDs included.
+ */
+const cluster = openCluster();
+const sleeping = await loadKind('examples/nap/reconstruct.config.mjs');
+const parting = await loadKind('test/support/kinds/parting.config.mjs');
+const RECORD = 'reconstruct.kosmos.io/applied-hash';
+
+let mallory: string;
+let running: RunningController | undefined;
+
+/** An operator of a kind in the namespace of a subject, and in that of the adversary. */
+async function operate(user: string, { kind, config }: typeof sleeping, of: Subject): Promise<void> {
+  const namespaces = [of.namespace, mallory];
+  running = await startController({ cluster, user, kinds: [kind], config, namespaces });
+}
+
+const labels = { app: 'web' };
+const deployment = (name: string, namespace: string, replicas: number): AnyObject => ({
+  ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name, namespace } },
+  spec: {
+    ...{ replicas, selector: { matchLabels: labels } },
+    template: { metadata: { labels }, spec: { containers: [{ name: 'web', image: 'example.com/web:1' }] } },
+  },
+});
+
+const isGone = async (of: Subject, name: string): Promise<void> =>
+  eventually(async () => {
+    expect(await cluster.find(of.place(name))).toBeUndefined();
+  });
+
+const typeOf = ({ type }: OwnedKind): string => groupKind(type);
+
+beforeAll(async () => {
+  mallory = await cluster.makeNamespace('mallory');
+});
+
+afterEach(async () => {
+  await running?.kill();
+  running = undefined;
+});
+
+test('a record of fields that is forged in another namespace holds no custom resource', async () => {
+  const naps = await Subject.make(cluster, sleeping.kind, 'naps-robbed');
+  await operate('operator-89', sleeping, naps);
+  await cluster.create(deployments, deployment('web', naps.namespace, 3));
+  const { metadata } = await naps.create('night', { deployment: 'web' });
+  await naps.ready('night');
+  const uid = metadata.uid!;
+  const bait = deployment('bait', mallory, 1);
+  const record = `x ${uid} ${typeOf(sleeping.kind)} ${naps.namespace}/night former {".spec.replicas":["x"]}`;
+  await cluster.apply(
+    deployments,
+    {
+      ...bait,
+      metadata: { ...bait.metadata, annotations: { [`applied-hash.reconstruct.kosmos.io/${uid}`]: record } },
+    },
+    `nap-controller:${uid}`,
+  );
+  await naps.touch('night');
+  await naps.delete('night');
+  await isGone(naps, 'night');
+});
+
+test('what is planted in another namespace, with a record or an owner reference, holds no deletion', async () => {
+  const partings = await Subject.make(cluster, parting.kind, 'partings-robbed');
+  await operate('operator-90', parting, partings);
+  const { apiVersion, kind } = parting.kind.type;
+  const { metadata } = await partings.create('web', {});
+  await partings.ready('web');
+  const uid = metadata.uid!;
+  const annotations = { [RECORD]: `x ${uid} ${typeOf(parting.kind)} ${partings.namespace}/web` };
+  const ownerReferences = [{ apiVersion, kind, name: 'web', uid, controller: true }];
+  const planted = (name: string, more: object): AnyObject => ({
+    ...{ apiVersion: 'v1', kind: 'ConfigMap' },
+    metadata: { namespace: mallory, name, finalizers: ['example.com/never'], ...more },
+  });
+  await cluster.apply(configMaps, planted('recorded', { annotations }), `parting-controller:${uid}`);
+  await cluster.apply(configMaps, planted('referring', { ownerReferences }), 'parting-controller');
+  await partings.touch('web');
+  await partings.delete('web');
+  await isGone(partings, 'web');
+  for (const name of ['recorded', 'referring'])
+    await cluster.merge({ type: configMaps, namespace: mallory, name }, { metadata: { finalizers: null } });
+});
+
+test('a forged record sends no event to another namespace', async () => {
+  const partings = await Subject.make(cluster, parting.kind, 'partings-told');
+  await operate('operator-90', parting, partings);
+  await cluster.create(configMaps, {
+    ...{ apiVersion: 'v1', kind: 'ConfigMap' },
+    metadata: {
+      ...{ namespace: mallory, name: 'forged' },
+      annotations: {
+        [RECORD]: `x 00000000-0000-0000-0000-000000000000 ${typeOf(parting.kind)} ${partings.namespace}/made-up`,
+      },
+    },
+  });
+  const own = new Subject(cluster, parting.kind, mallory);
+  await own.create('forged', {});
+  await own.stalled('forged', 'OwnershipConflict');
+  await eventually(async () => {
+    expect((await own.events('forged')).length).toBeGreaterThan(0);
+  });
+  expect(await cluster.list(events, partings.namespace)).toEqual([]);
+});
+
+test('what is set of an object with many writers is given back, and nothing is set whose record would be lost', async () => {
+  const naps = await Subject.make(cluster, sleeping.kind, 'naps-many');
+  await operate('operator-89', sleeping, naps);
+  const place = naps.childPlace(deployments, 'web');
+  const live = async (): Promise<AnyObject & { readonly spec: { readonly replicas: number } }> =>
+    cluster.get(place);
+  const created = deployment('web', naps.namespace, 3);
+  await cluster.create(deployments, created);
+  for (let writer = 0; writer < 60; writer++) {
+    const annotations = { [`example.com/writer-${writer}`]: 'yes' };
+    const { apiVersion, kind, metadata } = created;
+    const written = { apiVersion, kind, metadata: { ...metadata, annotations } };
+    await cluster.apply(deployments, written, `writer-${writer}`);
+  }
+  const name = 'applied-hash.reconstruct.kosmos.io/0';
+  const fill = async (text: string | null): Promise<unknown> =>
+    cluster.merge(place, { metadata: { annotations: { [name]: text } } });
+  await fill('x'.repeat(19_800));
+  await naps.create('night', { deployment: 'web' });
+  await naps.stalled('night', 'ContributionTooLarge');
+  expect((await live()).spec.replicas).toBe(3);
+  await fill(null);
+  await naps.ready('night');
+  expect((await live()).spec.replicas).toBe(0);
+  await naps.delete('night');
+  await isGone(naps, 'night');
+  const after = await live();
+  expect(JSON.stringify(after.metadata)).not.toMatch(/nap-controller|reconstruct\.kosmos/);
+  expect(after.spec.replicas).toBe(3);
+});
