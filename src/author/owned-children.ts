@@ -4,22 +4,14 @@ import { controlOf } from '../values/control.js';
 import type { Control } from '../values/control.js';
 import type { Controller, Lookup, Reader, Watch } from '../contract/controller.js';
 import { NOTHING } from '../contract/plan.js';
-import type {
-  Conclusion,
-  ContributeStep,
-  EventProps,
-  FinalizerStep,
-  OwnStep,
-  Plan,
-  Step,
-} from '../contract/plan.js';
+import type { Conclusion, ContributeStep, EventProps, FinalizerStep, Plan, Step } from '../contract/plan.js';
 import { Renderer } from '../render/renderer.js';
 import { settingsOf } from '../render/synthesize.js';
 import type { OperatorError } from '../contract/error.js';
 import { secretType } from '../values/generated.js';
 import type { GeneratedSecrets, Missing } from './generated.js';
 import type { HandOver, HandOverFunction } from './hand-over.js';
-import { contributedType, hasFinalizers, isElsewhere, isInReach } from '../contract/kind.js';
+import { contributedType, hasFinalizers, isElsewhere } from '../contract/kind.js';
 import type { ContributedType, KindContext, Rendered, RenderedKind, RenderedType } from '../contract/kind.js';
 import { parseLabelSelector, selects } from '../values/label-selector.js';
 import type { LabelSelector } from '../values/label-selector.js';
@@ -182,13 +174,13 @@ export class OwnedChildren implements Controller {
 
   reconcile(key: string, reader: Reader, now: Date): Plan {
     const cr = reader.get(this.owning.type, key) as LiveResource | undefined;
-    const collected = this.collected(key, cr, reader);
-    const hasFinalizer = cr !== undefined && this.hasFinalizer(cr);
+    const collected = this.recorded.length > 0 ? this.collected(key, cr, reader) : [];
+    const hasFinalizer = cr !== undefined && this.finalizing !== undefined && this.hasFinalizer(cr);
     const isGoing = cr?.metadata.deletionTimestamp !== undefined;
     // The answer to a write may come after the watch has reported that it isn't selected any more.
     const isSelected = !cr || !this.selected || selects(this.selected, cr.metadata.labels ?? {});
     const isGivenUp = cr?.metadata.annotations?.[GIVE_UP_ANNOTATION] === 'true';
-    const isDeleted = isGoing && hasFinalizer && !isGivenUp && this.finalizing === true;
+    const isDeleted = isGoing && hasFinalizer && !isGivenUp && this.finalizing;
     // What is gone or going is cleaned up by the garbage collector, through the owner references.
     if (!cr || (isGoing && !isDeleted)) {
       this.renderer.forget(key);
@@ -199,7 +191,8 @@ export class OwnedChildren implements Controller {
     const owner = { ...ownerOf(cr), blockOwnerDeletion: !this.owning.decorates };
     const controlled = this.controlled(cr, reader);
     const own = this.own(cr, reader);
-    const pass = this.recalled({ cr, owner, reader, now, controlled, own, ...(isDeleted && { isDeleted }) });
+    const known: Pass = { cr, owner, reader, now, controlled, own, ...(isDeleted && { isDeleted }) };
+    const pass = this.owning.remembers ? this.recalled(known) : known;
     const desired = this.desired(pass);
     if (!desired) {
       const next = new Date(now.getTime() + UNKNOWN_MILLISECONDS);
@@ -226,16 +219,16 @@ export class OwnedChildren implements Controller {
     types: readonly RenderedType[] = this.owning.children,
   ): readonly AnyObject[] {
     const { uid = '' } = cr.metadata;
-    return types.flatMap((type) =>
-      reader
-        .controlledBy(type, uid, fieldManager)
-        .filter((object) => isInReach(this.owning.type, type, keyOf(cr), object)),
-    );
+    const key = keyOf(cr);
+    const controlled: AnyObject[] = [];
+    for (const type of types)
+      for (const object of reader.controlledBy(type, uid, fieldManager))
+        if (isInReach(this.owning.type, type, key, object)) controlled.push(object);
+    return controlled;
   }
 
   /** Returns the pass with what the kind remembers as it is going to be: children follow from fields that are stored before them. */
   private recalled(pass: Pass): Pass {
-    if (!this.owning.remembers) return pass;
     const { remembered: last = {} } = pass.cr as { readonly remembered?: object };
     // What is remembered changes what is rendered: it stays, too.
     if (this.renderer.isHeld(keyOf(pass.cr))) return { ...pass, remembered: last };
@@ -300,9 +293,7 @@ export class OwnedChildren implements Controller {
 
   /** Returns the objects of a rendering that are to belong to the custom resource. */
   private ownedAmong(rendered: Rendered): readonly AnyObject[] {
-    return this.owning.contributes
-      ? rendered.filter((object) => !contributedType(this.owning, object))
-      : rendered;
+    return rendered.filter((object) => !contributedType(this.owning, object));
   }
 
   /** Returns the steps of fields of others' objects: those that are rendered, and what is to be given up. */
@@ -377,7 +368,7 @@ export class OwnedChildren implements Controller {
             settings: settingsOf(this.owning, this.context.inForce?.current),
           });
       if (cr.metadata.annotations) control = controlOf(cr.metadata.annotations);
-      if ((pass.isDeleted && !this.owning.finalizes) || !isChosen(this.owning, cr))
+      if ((pass.isDeleted && !this.owning.finalizes) || (this.owning.decorates && !isChosen(this.owning, cr)))
         return { control, rendered: [], handedOver: [] };
       const found = references?.resolve(cr, (...query) => reader.find(...query));
       if (references && !found) return undefined;
@@ -421,18 +412,7 @@ export class OwnedChildren implements Controller {
     const { cr, owner } = pass;
     const { control, error, generate, rendered, handedOver } = desired;
     const { fieldManager } = this;
-    const boundTo = (object: AnyObject): Pick<OwnStep, 'owner' | 'fieldManager'> => {
-      const isKept = this.kept.has(groupKind(object));
-      const isHere = !this.owning.type.namespaced || object.metadata.namespace === cr.metadata.namespace;
-      // Deletion in the foreground collects at once whatever names an owner that is going.
-      const isCollected = !pass.isDeleted || pass.controlled.some((one) => isControlled(one, object, owner));
-      if (isHere && !isKept && isCollected) return { owner, fieldManager };
-      return {
-        owner: { ...owner, recordedKey: keyOf(cr), ...(isKept && { isKept }) },
-        fieldManager: recordedFieldManager(this.name, owner.uid),
-      };
-    };
-    const { generated } = this.owning;
+    const { generated, contributes } = this.owning;
     if (control.isPaused) return [];
     const secured = this.finalizing === undefined ? [] : this.secured(pass, desired);
     const remembered: Step[] = pass.news
@@ -448,10 +428,20 @@ export class OwnedChildren implements Controller {
       ...remembered,
       ...secured,
       ...handedOver.map((step) => ({ do: 'handOver', ...step }) as const),
-      ...this.ownedAmong(rendered).map((object) => {
+      ...(contributes ? this.ownedAmong(rendered) : rendered).map((object) => {
         const { recreate, createOnly } = this.childTypes.get(groupKind(object)) ?? {};
+        const isKept = this.kept.has(groupKind(object));
+        const isHere = !this.owning.type.namespaced || object.metadata.namespace === cr.metadata.namespace;
+        // Deletion in the foreground collects at once whatever names an owner that is going.
+        const isCollected =
+          !pass.isDeleted || pass.controlled.some((one) => isControlled(one, object, owner));
+        const isBound = isHere && !isKept && isCollected;
         return {
-          ...({ do: 'own', object, ...boundTo(object) } as const),
+          ...({ do: 'own', object, owner, fieldManager } as const),
+          ...(!isBound && {
+            owner: { ...owner, recordedKey: keyOf(cr), ...(isKept && { isKept }) },
+            fieldManager: recordedFieldManager(this.name, owner.uid),
+          }),
           ...(this.owning.decorates && { ofOthers: true }),
           ...(recreate && { recreate }),
           ...(createOnly && { createOnly }),
@@ -461,7 +451,7 @@ export class OwnedChildren implements Controller {
           ...(control.drift && { drift: control.drift }),
         };
       }),
-      ...(error || !this.owning.contributes ? [] : this.contributions(pass, desired)),
+      ...(error || !contributes ? [] : this.contributions(pass, desired)),
       ...(pass.isDeleted ? this.released(pass, desired) : []),
       { do: 'barrier' },
       ...(error ? [] : this.pruned(pass, desired)),
@@ -652,7 +642,9 @@ export class OwnedChildren implements Controller {
   }
 
   private related({ cr, reader }: Pass, types = this.owning.related ?? []): AnyObject[] {
-    return types.flatMap((type) => reader.mappedTo(type, keyOf(cr)));
+    const related: AnyObject[] = [];
+    for (const type of types) related.push(...reader.mappedTo(type, keyOf(cr)));
+    return related;
   }
 
   /** Returns what the kind's own function says of the status, or why it can't. */
@@ -667,7 +659,7 @@ export class OwnedChildren implements Controller {
     const related = this.related(pass);
     const input = { cr: cr as never, children, related, failures, now, ...(last && { last }) };
     return reportOf(cr, this.owning.statusFields, failures, () => {
-      const settings = settingsOf(this.owning, this.context.inForce?.current);
+      const settings = this.owning.settingsSchema && settingsOf(this.owning, this.context.inForce?.current);
       return reading([...children, ...related], () => status({ ...input, settings }));
     });
   }
@@ -676,7 +668,9 @@ export class OwnedChildren implements Controller {
 /** Returns those of the objects that a rendering names: no other object says anything of the custom resource. */
 function renderedIn(controlled: readonly AnyObject[], rendered: Rendered): readonly AnyObject[] {
   const named = new Set(rendered.map(objectId));
-  return controlled.filter((object) => named.has(objectId(object)));
+  const found: AnyObject[] = [];
+  for (const object of controlled) if (named.has(objectId(object))) found.push(object);
+  return found;
 }
 
 /** Reports whether a live object is one that is rendered, and names its owner. */
@@ -713,7 +707,12 @@ export function watchesFor(kind: OwningKind): Watch[] {
   /** Returns a watch by which objects lead to custom resources, where these may have them. */
   const reached = (type: RenderedType, keysOf: typeof ownersKeys): Watch => ({
     type,
-    mapsTo: (object) => keysOf(kind.type, object).filter((key) => isInReach(kind.type, type, key, object)),
+    mapsTo: (object) => {
+      const reached: string[] = [];
+      for (const key of keysOf(kind.type, object))
+        if (isInReach(kind.type, type, key, object)) reached.push(key);
+      return reached;
+    },
   });
   const owned = (type: RenderedType): Watch => reached(type, ownersKeys);
   /** Returns the watch of a type, and the one of its objects elsewhere. */
@@ -776,6 +775,17 @@ export function ownersKeys(type: ResourceType, object: AnyObject): string[] {
   if (owner) return groupKind(owner) === groupKind(type) ? keysIn(type, object, owner.name) : [];
   const of = recordOf(object)?.of;
   return of?.groupKind === groupKind(type) ? [of.key] : [];
+}
+
+/** Reports whether an object is where the custom resource of a key may have one of its type: what is planted elsewhere isn't of it. */
+function isInReach(
+  owner: ResourceType,
+  { namespaced, namespaces = [] }: ContributedType,
+  key: string,
+  { metadata: { namespace = '' } }: AnyObject,
+): boolean {
+  if (!owner.namespaced || !namespaced || namespaces === '*') return true;
+  return splitKey(key).namespace === namespace || namespaces.includes(namespace);
 }
 
 /** Returns the keys of custom resources that have set fields of an object of others, as it says. */

@@ -1,7 +1,6 @@
 import type { Construct } from 'constructs';
 import type { Controller, Found, Lookup, Query, TypeRef } from './controller.js';
 import type { CustomResourceDefinition, StructuralSchema } from './crd.js';
-import { splitKey } from './object.js';
 import type { AnyObject, CustomResource, ObjectMeta } from './object.js';
 import { groupKind } from './resource.js';
 import type { ResourceType } from './resource.js';
@@ -185,17 +184,6 @@ export function isElsewhere(
   { namespaced, namespaces }: Pick<RenderedType, 'namespaced' | 'namespaces'>,
 ): boolean {
   return owner.namespaced && (!namespaced || namespaces !== undefined);
-}
-
-/** Reports whether an object is where the custom resource of a key may have one of its type: what is planted elsewhere isn't of it. */
-export function isInReach(
-  owner: ResourceType,
-  { namespaced, namespaces = [] }: Pick<RenderedType, 'namespaced' | 'namespaces'>,
-  key: string,
-  { metadata: { namespace = '' } }: AnyObject,
-): boolean {
-  if (!owner.namespaced || !namespaced || namespaces === '*') return true;
-  return splitKey(key).namespace === namespace || namespaces.includes(namespace);
 }
 
 /** A type of objects of others, of which custom resources set some fields. */

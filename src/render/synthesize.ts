@@ -1,6 +1,7 @@
 import { ApiObject, App, Chart, DependencyGraph } from 'cdk8s';
 import type { IResolver, Lazy, ResolutionContext } from 'cdk8s';
 import type { IConstruct } from 'constructs';
+import type { StructuralSchema } from '../contract/crd.js';
 import { messageOf, OperatorError } from '../contract/error.js';
 import { contributedType } from '../contract/kind.js';
 import type { AdminFiles, ContributedType, Render, RenderedKind, RenderInputs } from '../contract/kind.js';
@@ -68,8 +69,8 @@ function build(
     disableResourceNameHashes: true,
   });
   const section = files.policy && (files.policy[kind.type.kind.toLowerCase()] ?? kind.policySchema?.default);
-  const policy = applyDefaults(section, kind.policySchema);
-  const settings = settingsOf(kind, files);
+  const policy = withDefaults(section, kind.policySchema);
+  const settings = kind.settingsSchema && settingsOf(kind, files);
   const props = {
     metadata: { name, ...(namespace && { namespace }), ...(kind.readsMetadata && readableMetadata(cr)) },
     spec: copyPlain(cr.spec ?? {}, 'spec'),
@@ -98,6 +99,20 @@ function build(
   return { objects, ...(depends && { before: dependenciesOf(chart) }) };
 }
 
+/** Section that isn't given. */
+const NONE = {};
+
+/** Sections with the defaults of their schemas: each is the same one until its file changes. */
+const defaulted = new WeakMap<StructuralSchema, WeakMap<object, unknown>>();
+
+function withDefaults(section: unknown, schema: StructuralSchema | undefined): unknown {
+  if (!schema || !isMap(section)) return section;
+  const known = defaulted.get(schema) ?? new WeakMap<object, unknown>();
+  defaulted.set(schema, known);
+  if (!known.has(section)) known.set(section, applyDefaults(section, schema));
+  return known.get(section);
+}
+
 /**
  * Returns a kind's section of the settings, with the defaults of its schema; undefined for a kind without one.
  * @throws OperatorError `SettingsMissing` where a required value isn't given, and has no default
@@ -106,7 +121,7 @@ export function settingsOf(kind: Pick<RenderedKind, 'type' | 'settingsSchema'>, 
   const { type, settingsSchema: schema } = kind;
   if (!schema) return undefined;
   const name = type.kind.toLowerCase();
-  const section = applyDefaults(files?.settings?.[name] ?? schema.default ?? {}, schema) as object;
+  const section = withDefaults(files?.settings?.[name] ?? schema.default ?? NONE, schema) as object;
   const missing = schema.required?.find((field) => !Object.hasOwn(section, field));
   if (missing === undefined) return section;
   const message = `the operator's settings lack ${name}.${missing}, which ${type.kind} needs; give it in the file of --settings`;
@@ -313,7 +328,8 @@ function checkChildren(kind: RenderedKind, cr: CustomResource, objects: readonly
     const { namespace: _, ...metadata } = object.metadata;
     const placed: AnyObject =
       type.namespaced || !object.metadata.namespace ? object : { ...object, metadata };
-    const child = contributedType(kind, object) ? withoutLabels(placed, labels) : placed;
+    const isForeign = kind.contributes && contributedType(kind, object) !== undefined;
+    const child = isForeign ? withoutLabels(placed, labels) : placed;
     const what = `${owner} renders ${describeRef(child)}`;
     const { name, namespace } = child.metadata;
     const isOdd = namespace !== undefined && namespace.length <= LONGEST_LABEL && !NAMESPACE.test(namespace);
