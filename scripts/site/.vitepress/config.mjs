@@ -27,7 +27,17 @@ const sections = {
     'docs/troubleshooting.md',
   ],
   'Write a kind': [
-    ...['kinds', 'composition', 'recipes', 'dev', 'testing', 'changing-a-crd', 'limits', 'coming-from'],
+    ...[
+      'kinds',
+      'core-contract',
+      'composition',
+      'recipes',
+      'dev',
+      'testing',
+      'changing-a-crd',
+      'limits',
+      'coming-from',
+    ],
   ].map((name) => `docs/${name}.md`),
   Examples: below('examples'),
   Reference: ['docs/reference/cli.md', 'docs/reference/install.md', ...below('docs/reference')],
