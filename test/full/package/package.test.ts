@@ -358,7 +358,12 @@ test('the command makes projects that have the package by its name, and what it 
 
 /** Values of the options that take one, for one command or for all. */
 const VALUES: Readonly<Record<string, string>> = {
-  ...{ '--config': 'empty.config.mjs', '--kinds': 'appservice', '--policy': 'policy.yaml' },
+  ...{
+    '--config': 'empty.config.mjs',
+    '--kinds': 'appservice',
+    '--policy': 'policy.yaml',
+    '--settings': 'policy.yaml',
+  },
   ...{ '--references': 'web.yaml', '--drift': 'warn' },
   ...{ '--filename': 'web.yaml', '--namespace': 'shop', '--output-dir': 'rendered', '--timeout': '1s' },
   ...{ '--kubeconfig': 'kubeconfig', '--context': 'x', '--as': 'jane', '--as-group': 'a' },
