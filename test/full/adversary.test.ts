@@ -54,7 +54,7 @@ afterEach(async () => {
 
 test('a record of fields that is forged in another namespace holds no custom resource', async () => {
   const naps = await Subject.make(cluster, sleeping.kind, 'naps-robbed');
-  await operate('operator-89', sleeping, naps);
+  await operate('operator-104', sleeping, naps);
   await cluster.create(deployments, deployment('web', naps.namespace, 3));
   const { metadata } = await naps.create('night', { deployment: 'web' });
   await naps.ready('night');
@@ -76,7 +76,7 @@ test('a record of fields that is forged in another namespace holds no custom res
 
 test('what is planted in another namespace, with a record or an owner reference, holds no deletion', async () => {
   const partings = await Subject.make(cluster, parting.kind, 'partings-robbed');
-  await operate('operator-90', parting, partings);
+  await operate('operator-105', parting, partings);
   const { apiVersion, kind } = parting.kind.type;
   const { metadata } = await partings.create('web', {});
   await partings.ready('web');
@@ -98,7 +98,7 @@ test('what is planted in another namespace, with a record or an owner reference,
 
 test('a forged record sends no event to another namespace', async () => {
   const partings = await Subject.make(cluster, parting.kind, 'partings-told');
-  await operate('operator-90', parting, partings);
+  await operate('operator-105', parting, partings);
   await cluster.create(configMaps, {
     ...{ apiVersion: 'v1', kind: 'ConfigMap' },
     metadata: {
@@ -119,7 +119,7 @@ test('a forged record sends no event to another namespace', async () => {
 
 test('what is set of an object with many writers is given back, and nothing is set whose record would be lost', async () => {
   const naps = await Subject.make(cluster, sleeping.kind, 'naps-many');
-  await operate('operator-89', sleeping, naps);
+  await operate('operator-104', sleeping, naps);
   const place = naps.childPlace(deployments, 'web');
   const live = async (): Promise<AnyObject & { readonly spec: { readonly replicas: number } }> =>
     cluster.get(place);

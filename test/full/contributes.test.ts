@@ -12,7 +12,7 @@ import { openCluster } from '../support/test-clusters.js';
 
 const cluster = openCluster();
 const sleeping = await loadKind('examples/nap/reconstruct.config.mjs');
-const USER = 'operator-87';
+const USER = 'operator-102';
 const REASON = 'sleep.example.com/reason';
 
 let naps: Subject;

@@ -14,7 +14,7 @@ import { openCluster } from '../support/test-clusters.js';
 
 const cluster = openCluster();
 const statefulSets = resourceType({ apiVersion: 'apps/v1', kind: 'StatefulSet' });
-const user = 'operator-77';
+const user = 'operator-106';
 const image = (version: number): string => `example.com/app:${version}`;
 
 interface Workload extends AnyObject {
@@ -148,7 +148,7 @@ test('a construct that leaves out what is not current replaces its Pods one at a
   const { kind, config } = await loadKind('examples/ring/reconstruct.config.mjs');
   const rings = await Subject.make(cluster, kind, 'rings');
   await using controller = await startController({
-    ...{ cluster, user: 'operator-78', kinds: [kind], config, namespaces: [rings.namespace] },
+    ...{ cluster, user: 'operator-107', kinds: [kind], config, namespaces: [rings.namespace] },
   });
   await rings.create('cache', { image: image(1) });
   await rings.ready('cache');

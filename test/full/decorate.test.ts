@@ -12,7 +12,7 @@ const cluster = openCluster();
 const config = 'examples/service-per-pod/reconstruct.config.mjs';
 const { controllers } = await loadControllers({ config, builtIn: [] });
 const statefulSets = resourceType({ apiVersion: 'apps/v1', kind: 'StatefulSet' });
-const USER = 'operator-88';
+const USER = 'operator-103';
 const PORTS = 'pods.example.com/ports';
 
 let namespace: string;

@@ -206,7 +206,7 @@ test(
   { timeout: 300_000 },
   async () => {
     const { kind } = postgres;
-    const user = 'operator-84';
+    const user = 'operator-101';
     await Subject.make(cluster, kind, 'killed');
     await grant(cluster, { user, rules: rulesFor([kind]) });
     const kubeconfig = await accountKubeconfig(cluster, user);
