@@ -54,7 +54,7 @@ afterEach(async () => {
 
 test('a record of fields that is forged in another namespace holds no custom resource', async () => {
   const naps = await Subject.make(cluster, sleeping.kind, 'naps-robbed');
-  await operate('operator-104', sleeping, naps);
+  await operate('operator-108', sleeping, naps);
   await cluster.create(deployments, deployment('web', naps.namespace, 3));
   const { metadata } = await naps.create('night', { deployment: 'web' });
   await naps.ready('night');
@@ -119,7 +119,7 @@ test('a forged record sends no event to another namespace', async () => {
 
 test('what is set of an object with many writers is given back, and nothing is set whose record would be lost', async () => {
   const naps = await Subject.make(cluster, sleeping.kind, 'naps-many');
-  await operate('operator-104', sleeping, naps);
+  await operate('operator-108', sleeping, naps);
   const place = naps.childPlace(deployments, 'web');
   const live = async (): Promise<AnyObject & { readonly spec: { readonly replicas: number } }> =>
     cluster.get(place);
