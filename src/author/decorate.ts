@@ -3,7 +3,8 @@ import type { CustomResourceProps, KindConstruct, StandaloneController } from '.
 import { resourceType } from '../contract/resource.js';
 import type { ResourceTypeProps } from '../contract/resource.js';
 import { parseLabelSelector } from '../values/label-selector.js';
-import { decoratedWith } from './define-kind.js';
+import { showValue } from '../values/path.js';
+import { decoratedWith, isSelector } from './define-kind.js';
 import type { ChildTypeProps } from './define-kind.js';
 import { checkNames, isLabel, misdefined, NO_NAME } from './definition.js';
 import type { KnownType, Wire } from './kubernetes-types.js';
@@ -61,6 +62,11 @@ export function decorate<const ApiVersion extends string, const Kind extends str
   if (!isLabel(name)) throw misdefined('decorate: name', NO_NAME);
   if (selector === undefined && annotation === undefined)
     throw misdefined('decorate', `every ${props.kind} would be chosen; give selector or annotation`);
+  if (selector !== undefined && !isSelector(selector))
+    throw misdefined(
+      'decorate: selector',
+      `${showValue(selector)} is no label selector; write team=web,tier!=db`,
+    );
   const type = resourceType(props);
   const kind = {
     ...{ name, type, decorates: true, readsMetadata: true, formerChildren: [] },

@@ -61,7 +61,7 @@ export interface StandaloneProps extends Pick<Controller, 'settle' | 'lookups'> 
   readonly name: string;
   /** Types that the plan reads: a change of any object plans again. */
   readonly watches: readonly Omit<Watch, 'mapsTo'>[];
-  /** Returns the steps. It must be pure; what it throws is logged and counted, and tried again. */
+  /** Returns the steps. It must be pure; an error that it throws is logged and counted, and the next change plans again. */
   readonly plan: (input: {
     readonly reader: Reader;
     /** Key under which the reader has all objects, by `mappedTo`. */
@@ -84,7 +84,10 @@ const REQUIRED = ['crd', 'does', 'watches', 'plan'];
 export function defineController<Spec, Status extends object = Record<string, unknown>>(
   props: ControllerProps<Spec, Status>,
 ): Kind;
-/** Makes a controller that has no custom resources, and one plan for all that it watches. */
+/**
+ * Makes a controller that has no custom resources, and one plan for all that it watches.
+ * @throws OperatorError `InvalidDefinition` when an option is missing, unknown or wrong
+ */
 export function defineController(props: StandaloneProps): StandaloneController;
 export function defineController(
   props: ControllerProps<unknown, object> | StandaloneProps,
@@ -160,7 +163,7 @@ function controllerOf(
     } catch (error) {
       thrown = operatorErrorOf(error, 'PlanFailed');
     }
-    const tell = (changes: ChangeSet) => {
+    const reportOn = (changes: ChangeSet) => {
       const ids = new Set(steps.map(({ object }) => objectId(object)));
       const failed = changes.flatMap(({ ref, error }) =>
         error && ids.has(objectId(ref)) ? { ref, error } : [],
@@ -192,7 +195,7 @@ function controllerOf(
       const event = failure ? statuses.failureEvent(cr, failure) : statuses.stalledEvent(cr, judged);
       return { status, events: [event], error, requeueAt };
     };
-    return { cr, steps: isPaused ? [] : steps, thrown, tell };
+    return { cr, steps: isPaused ? [] : steps, thrown, reportOn };
   }
 
   return {
@@ -214,9 +217,11 @@ function controllerOf(
         steps: plans.flatMap(({ steps }) => steps),
         ...(error && { error }),
         conclude: (changes) => {
-          const { told, ...conclusion } = statuses.concludeEach(type.kind, plans, (one) => one.tell(changes));
-          const [next] = told.flatMap(({ requeueAt }) => requeueAt ?? []).sort((a, b) => +a - +b);
-          const unsaid = statuses.worstOf(told.flatMap(({ error }) => (error ? { error } : [])));
+          const { reports, ...conclusion } = statuses.concludeEach(type.kind, plans, (one) =>
+            one.reportOn(changes),
+          );
+          const [next] = reports.flatMap(({ requeueAt }) => requeueAt ?? []).sort((a, b) => +a - +b);
+          const unsaid = statuses.worstOf(reports.flatMap(({ error }) => (error ? { error } : [])));
           return { ...conclusion, ...(next && { next }), ...(unsaid && { error: unsaid }) };
         },
       };

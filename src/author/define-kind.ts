@@ -599,7 +599,8 @@ function checkGroup(where: string, { apiVersion, kind }: ResourceTypeProps): voi
     );
 }
 
-function isSelector(text: string): boolean {
+/** Reports whether a text is a label selector that doesn't select everything. */
+export function isSelector(text: string): boolean {
   try {
     return parseLabelSelector(text).matchExpressions !== undefined;
   } catch {

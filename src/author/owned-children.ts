@@ -708,10 +708,10 @@ export function watchesFor(kind: OwningKind): Watch[] {
   const reached = (type: RenderedType, keysOf: typeof ownersKeys): Watch => ({
     type,
     mapsTo: (object) => {
-      const reached: string[] = [];
+      const keys: string[] = [];
       for (const key of keysOf(kind.type, object))
-        if (isInReach(kind.type, type, key, object)) reached.push(key);
-      return reached;
+        if (isInReach(kind.type, type, key, object)) keys.push(key);
+      return keys;
     },
   });
   const owned = (type: RenderedType): Watch => reached(type, ownersKeys);

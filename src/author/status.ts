@@ -228,30 +228,30 @@ interface Told {
 }
 
 /**
- * Concludes a plan with the statuses and events of several custom resources, those for which something is told. What is thrown for
+ * Concludes a plan with the statuses and events of several custom resources, those for which something is reported. What is thrown for
  * one is the error of that one alone.
  */
 export function concludeEach<Item extends { readonly cr: CustomResource }, Found extends Told>(
   kind: string,
   items: readonly Item[],
-  tell: (item: Item) => Found | undefined,
+  reportOn: (item: Item) => Found | undefined,
 ) {
   const fieldManager = statusFieldManager(kind);
   const status: StatusWrite[] = [];
   const events: EventStep[] = [];
-  const told: Found[] = [];
+  const reports: Found[] = [];
   for (const item of items) {
     const { cr: target } = item;
-    const found = statusOrError(refOf(target), () => tell(item));
+    const found = statusOrError(refOf(target), () => reportOn(item));
     if (!found) continue;
     const isError = found instanceof OperatorError;
     status.push({ target, fieldManager, status: isError ? found : found.status });
     if (isError) continue;
-    told.push(found);
+    reports.push(found);
     const regarding = { ...refOf(target), uid: target.metadata.uid ?? '' };
     events.push(...found.events.flatMap((event) => (event ? { regarding, event } : [])));
   }
-  return { status, events, told };
+  return { status, events, reports };
 }
 
 /** `metav1.Time` on the wire: RFC 3339 in UTC, whole seconds. */

@@ -94,7 +94,7 @@ export interface Watch {
   readonly namespaces?: readonly string[] | '*';
   /** Name of the only object, so that a right on it alone is enough. @default - every name */
   readonly name?: string;
-  /** Rights on these objects beside watching them; with any, or none in a list, one may be read by its name. @default - nothing */
+  /** Rights on these objects beside list and watch. Any list, also an empty one, includes get. @default - list and watch alone */
   readonly writes?: readonly Write[];
   /**
    * Returns cluster-wide values that an object (as kept, or as applied) has or asks for, and that no other object may have,

@@ -12,6 +12,8 @@ const made = (props: object): unknown =>
 test.each<[message: string, props: object]>([
   ['name: write lower-case letters', { name: 'Services' }],
   ['every StatefulSet would be chosen; give selector or annotation', { annotation: undefined }],
+  ['selector: "a=(" is no label selector; write team=web,tier!=db', { selector: 'a=(' }],
+  ['selector: "" is no label selector', { selector: '' }],
   ['unknown option annotations; did you mean annotation?', { annotations: {} }],
   ['children[0]: unknown option namespaces', { children: [{ ...SERVICE, namespaces: ['a'] }] }],
   ['children[0]: apps/v1 has no Service', { children: [{ ...SERVICE, apiVersion: 'apps/v1' }] }],

@@ -2,7 +2,7 @@ import { afterEach, beforeAll, expect, test } from 'vitest';
 import { DRIFT_ANNOTATION, GIVE_UP_ANNOTATION, SHARED_HASH_PREFIX } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { loadKind } from '../support/bundle.js';
-import { autoscalers, deployments, eventually } from '../support/cluster.js';
+import { deployments, eventually } from '../support/cluster.js';
 import { startController } from '../support/operator.js';
 import type { RunningController } from '../support/operator.js';
 import { requestsFromNowOn, settled, summary, writes } from '../support/requests.js';
@@ -200,7 +200,6 @@ test('a target that is missing is waited for; another nap, or an autoscaler, is 
     ...{ contentType: 'application/merge-patch+json', query: { fieldManager: 'kube-controller-manager' } },
     body: scale,
   });
-  expect(autoscalers.kind).toBe('HorizontalPodAutoscaler');
   await naps.create('scaled', { deployment: 'scaled' });
   const { message } = await naps.stalled('scaled', 'FieldConflict');
   expect(message).toContain('.spec.replicas is held by kube-controller-manager');

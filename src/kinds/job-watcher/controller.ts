@@ -137,13 +137,13 @@ export class JobWatcherController implements Controller {
       steps: deleted.map((one) => sweepStep(one, now)),
       conclude: (changes) => {
         // What was done counts, also where no status is written, since the API server has gone.
-        const { told, ...conclusion } = concludeEach(this.kind, taken, (report) => {
+        const { reports: said, ...conclusion } = concludeEach(this.kind, taken, (report) => {
           const result = report.after(changes);
           return { ...result, events: result.isNews ? newsOf(report.cr.status ?? {}, result.status) : [] };
         });
         return {
           ...conclusion,
-          samples: samplesOf(reports, told, due.length, (one) => this.deletedAt(one, now.getTime())),
+          samples: samplesOf(reports, said, due.length, (one) => this.deletedAt(one, now.getTime())),
           ...this.next(seen, reports, left, due[MAX_DELETES], now),
           get explanations() {
             return reports.map(explanationOf);

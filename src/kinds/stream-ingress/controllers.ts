@@ -83,7 +83,7 @@ function statusPlan(
     steps,
     conclude: (changes) => {
       const items = crs.map((cr) => ({ cr }));
-      const { told, ...conclusion } = concludeEach(KIND, items, ({ cr }) => {
+      const { reports, ...conclusion } = concludeEach(KIND, items, ({ cr }) => {
         const findings = findingsOf(cr, changes);
         if (!findings) return undefined;
         const event = stalledEvent(cr, readinessOf(cr, findings));
@@ -92,7 +92,7 @@ function statusPlan(
       return {
         ...conclusion,
         get explanations() {
-          return told.flatMap(({ cr, findings }) => explanationsOf(cr, findings));
+          return reports.flatMap(({ cr, findings }) => explanationsOf(cr, findings));
         },
       };
     },
