@@ -11,7 +11,7 @@ import { waitForLock } from '../../sandbox/lock.js';
 import { cacheFolder, repoFolder } from '../../sandbox/paths.js';
 import { findGo } from '../../sandbox/go.js';
 import { logToStderr } from '../../sandbox/progress.js';
-import type { FieldChange } from '../../src/cli/diff/fields.js';
+import type { FieldChange } from '../../src/engine/preview/fields.js';
 import { bundle } from './operator.js';
 
 /** Result of a program. */

@@ -1,5 +1,5 @@
-import { fieldChanges } from '../../src/cli/diff/fields.js';
-import type { FieldChange } from '../../src/cli/diff/fields.js';
+import { fieldChanges } from '../../src/engine/preview/fields.js';
+import type { FieldChange } from '../../src/engine/preview/fields.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { visible, withoutPicks } from '../../src/engine/preview/dry-run.js';
 import { render } from '../../src/render/renderer.js';

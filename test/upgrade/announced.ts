@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { repoFolder } from '../../sandbox/paths.js';
-import { fieldChanges } from '../../src/cli/diff/fields.js';
+import { fieldChanges } from '../../src/engine/preview/fields.js';
 import { APPLIED_HASH_ANNOTATION, SHARED_HASH_PREFIX } from '../../src/contract/names.js';
 import { describeRef, refOf } from '../../src/contract/object.js';
 import type { AnyObject, ObjectMeta } from '../../src/contract/object.js';

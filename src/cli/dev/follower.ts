@@ -6,7 +6,7 @@ import { ownerUidOf } from '../../values/projections.js';
 import type { Api } from '../../client/api.js';
 import type { Clock } from '../../client/clock.js';
 import { showValue } from '../../values/path.js';
-import { fieldChanges, redactedPair } from '../diff/fields.js';
+import { fieldChanges, redactedPair } from '../../engine/preview/fields.js';
 import { follow } from '../reader.js';
 import type { List } from '../reader.js';
 import { look } from '../tree/model.js';

@@ -17,7 +17,8 @@ import type { KindTarget } from '../targets.js';
 import { lister } from '../reader.js';
 import { afterPauses, isDifference, previewKind } from './compare.js';
 import type { Diff, KindPreview, PreviewMeans } from './compare.js';
-import { fieldChanges, redactedPair } from './fields.js';
+import { fieldChanges, redactedPair } from '../../engine/preview/fields.js';
+import { rollsPods } from '../../engine/preview/rollout.js';
 
 export interface LiveProps extends PreviewMeans {
   readonly targets: readonly KindTarget[];
@@ -274,9 +275,6 @@ function first<T>(all: readonly T[], count: number, keyOf: (one: T) => string): 
 /** Matches an item of a list in a path: `[0]` or `[name="web"]`, and not a name in a map, `["app"]`. */
 const ITEM = /\[(?:\d+|\w+=(?:\d+|"(?:[^"\\]|\\.)*"))\]/g;
 
-/** Kinds whose pods are replaced when their template changes. */
-const ROLLED: ReadonlySet<string> = new Set(['Deployment', 'StatefulSet', 'DaemonSet']);
-
 /** Returns the changes of an object as others may have them too; of several items of a list, the same change once. */
 function changesOf(object: ObjectPreview): ObjectChange[] {
   const { ref, action, error, takes, leaves, drops = [] } = object;
@@ -292,7 +290,7 @@ function changesOf(object: ObjectPreview): ObjectChange[] {
     ...(action === 'changed' ? fieldChanges(before, after) : []).map(({ path, ...values }) => ({
       ...ofField(path, !('before' in values) ? 'added' : 'after' in values ? 'changed' : 'removed'),
       ...values,
-      ...(ROLLED.has(ref.kind) && path.startsWith('.spec.template.') && { rollout: true }),
+      ...(rollsPods(ref, path) && { rollout: true }),
     })),
     ...takes.map(({ field, manager }) => ofField(field, `taken from ${manager || 'another manager'}`)),
     ...leaves.map(({ field, manager }) => ofField(field, `left to ${manager || 'another manager'}`)),

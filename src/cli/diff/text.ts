@@ -9,7 +9,7 @@ import { plain } from '../output.js';
 import type { Color, Paint } from '../output.js';
 import { differs, isDifference } from './compare.js';
 import type { Diff } from './compare.js';
-import { fieldChanges, redactedPair } from './fields.js';
+import { fieldChanges, redactedPair } from '../../engine/preview/fields.js';
 import type { ChangeGroup, LiveDiff } from './live.js';
 
 /** Words for each action: of an object, and in the summary of all. */

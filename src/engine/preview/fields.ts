@@ -1,5 +1,5 @@
 import type { AnyObject } from '../../contract/object.js';
-import { visible } from '../../engine/preview/dry-run.js';
+import { visible } from './dry-run.js';
 import { byKey, differences, formatFieldPath } from '../../values/path.js';
 
 export interface FieldChange {

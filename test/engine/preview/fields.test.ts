@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fieldChanges } from '../../../src/cli/diff/fields.js';
+import { fieldChanges } from '../../../src/engine/preview/fields.js';
 
 const before = {
   spec: {
