@@ -752,7 +752,7 @@ export function watchesFor(kind: OwningKind): Watch[] {
       everywhere(type, { ...owned(type), optional: true, writes: ['delete'] }),
     ),
     ...(kind.contributes ?? []).flatMap((type) =>
-      everywhere(type, { ...reached(type, contributorsKeys), writes: ['patch'] }),
+      everywhere(type, { ...reached(type, contributorsKeys), optional: true, writes: ['patch'] }),
     ),
     ...(kind.related ?? []).map((type) => ({
       type,

@@ -316,7 +316,7 @@ describe('An optional kind', () => {
   });
 
   /** Controller that makes a Route, which need not be installed, and a ConfigMap for each Widget. */
-  async function withRoutes() {
+  async function withRoutes(writes?: Watch['writes']) {
     const reconciled: string[] = [];
     const server = new FakeApiServer();
     server.put(WIDGET, widget('web'));
@@ -326,7 +326,7 @@ describe('An optional kind', () => {
       ...{ name: 'widget', kind: 'Widget' },
       watches: [
         { type: WIDGET, keep: (object) => object, mapsTo },
-        { type: ROUTE, optional: true, mapsTo },
+        { type: ROUTE, optional: true, ...(writes && { writes }), mapsTo },
         { type: CONFIG_MAP, mapsTo },
       ],
       reconcile: (key, reader) => {
@@ -411,6 +411,23 @@ describe('An optional kind', () => {
     expect(errors()).toEqual(['', '']);
     expect(server.get(CONFIG_MAP, 'shop/web')).toBeDefined();
     expect(manager.notReady()).toEqual([]);
+  });
+
+  it('of which fields of others are set keeps nothing from starting, and holds back everything while it is doubtful', async () => {
+    const { server, clock, reconciled, manager, errors } = await withRoutes(['patch']);
+    expect(errors()).toEqual([REFUSAL, '']);
+    server.unserved.delete('routes');
+    await clock.advance(30_000);
+    serveOther(server, 'routes');
+    await clock.advance(1_000);
+    reconciled.length = 0;
+    server.put(WIDGET, { ...server.get(WIDGET, 'shop/web')!, spec: { other: true } });
+    await clock.advance(5_000);
+    expect(reconciled).toEqual([]);
+    expect(manager.notReady()).toHaveLength(1);
+    server.unserved.delete('routes');
+    await clock.advance(60_000);
+    expect(errors()).toEqual(['', '']);
   });
 
   it('holds back everything where the version of the custom resources is not served', async () => {

@@ -5,6 +5,8 @@ import { ApiError } from '../../src/client/api-error.js';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { builtInKinds } from '../../src/kinds/index.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
+import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
+import { loadKind } from '../support/bundle.js';
 import { eventually, installCrd, jobs, namespaceType } from '../support/cluster.js';
 import { Jobs } from '../support/jobs.js';
 import { anyRoute, startController } from '../support/operator.js';
@@ -74,6 +76,34 @@ test('kinds that are not installed cost nothing, and work once they are', async 
   expect(await resources()).not.toContain('configmaps');
   expect(await readyz()).not.toContain('jobwatchers');
   expect(controller.strayOutput).toEqual([]);
+});
+
+test('a kind whose custom resources set fields of what is not installed works for the others, and once it is', async () => {
+  const { cluster } = own;
+  const { kind, config } = await loadKind('test/support/kinds/marker.config.mjs');
+  const markers = await Subject.make(cluster, kind, 'markers');
+  await startController({ cluster, user: 'operator-109', kinds: [kind], config });
+  await markers.create('plain', {});
+  await markers.create('marks', { stream: 'tcp' });
+  await markers.create('going', { stream: 'tcp' });
+  await markers.ready('plain');
+  for (const name of ['marks', 'going'])
+    expect(
+      (await markers.condition(name, { type: 'Ready', status: 'False', reason: 'KindNotInstalled' })).message,
+    ).toContain('the kind StreamIngress of the group nginx-stream.jeffthecoder.xyz is not installed');
+  await markers.delete('going');
+  await eventually(async () => {
+    expect(await cluster.find(markers.place('going'))).toBeUndefined();
+  });
+
+  await installCrd(cluster, streamIngress);
+  const { apiVersion, kind: name } = streamIngress.type;
+  const metadata = { name: 'tcp', namespace: markers.namespace };
+  const spec = { listen: 9000, upstream: { service: 'db', port: 5432 } };
+  await cluster.create(streamIngress.type, { apiVersion, kind: name, metadata, spec });
+  await eventually(() => markers.ready('marks'), patience);
+  const place = markers.childPlace(streamIngress.type, 'tcp');
+  expect((await cluster.get(place)).metadata.annotations).toMatchObject({ 'test.example.com/mark': 'marks' });
 });
 
 test.for([

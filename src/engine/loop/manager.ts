@@ -276,7 +276,7 @@ function watchesOf(
       ...{ name: watchName(scope), watched, after: [] },
       reflector: new Reflector({
         ...{ ...common, onWentBack, scope, store: watched.store, optional: watched.optional },
-        mayBeDoubtful: watched.optional && !watched.watch.readOnly,
+        mayBeDoubtful: watched.mayBeDoubtful,
         label: watchLabel(scope, namespaces),
         onDoubt: (isDoubtful) => {
           const reason = `doubt ${String(index)} ${scope.namespace ?? ''}`;

@@ -17,7 +17,7 @@ import type { PlanOutcome, StatusPolicy } from '../plan/interpret.js';
 import { refusalMilliseconds } from '../steps/memory.js';
 import type { Memory } from '../steps/memory.js';
 import { sameButVersion } from '../watch/cache.js';
-import { KIND_NOT_INSTALLED, textsOf } from '../watch/reader.js';
+import { KIND_NOT_INSTALLED, mayBeDoubtful, textsOf } from '../watch/reader.js';
 import type { ChangeSource } from '../watch/cache.js';
 import type { StoreReader } from '../watch/reader.js';
 import type { Lane, Queue } from './work-queue.js';
@@ -111,11 +111,11 @@ export class Wakes implements StatusPolicy {
   }
 
   /**
-   * Holds the queue while it is unknown what there is of a kind. Of an optional kind that is written, only plans that name an
+   * Holds the queue while it is unknown what there is of a kind. Of an optional kind whose objects are its own, only plans that name an
    * object of it are withheld, when they are carried out.
    */
   setUncertain(type: TypeRef, reason: string, isDoubtful: boolean): void {
-    const depends = this.watchesOf(type).some(({ optional, readOnly }) => !optional || readOnly);
+    const depends = this.watchesOf(type).some((watch) => !mayBeDoubtful(watch));
     if (depends && isDoubtful) this.props.queue.hold(reason);
     else this.props.queue.release(reason);
   }

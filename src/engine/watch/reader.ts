@@ -17,6 +17,17 @@ export interface WatchedStore {
   readonly store: Store;
   /** Whether no controller that reads it needs the kind to be installed. */
   readonly optional: boolean;
+  /** Whether `mayBeDoubtful` holds for each of them. */
+  readonly mayBeDoubtful: boolean;
+}
+
+/**
+ * Reports whether plans that name no object of a watch go on while it is doubtful what there is of its kind. They may not where
+ * they follow from objects of others: what has to be given up there isn't known.
+ */
+export function mayBeDoubtful({ optional = false, readOnly, writes = [] }: Watch): boolean {
+  const isOfOthers = readOnly ?? (writes.includes('patch') && !writes.includes('create'));
+  return optional && !isOfOthers;
 }
 
 /** Returns what has to be watched for one store: everything at once, or each namespace by itself. */
@@ -40,7 +51,7 @@ export interface StoresProps {
  * it is only read, however many read it.
  */
 export class Stores {
-  private readonly watched: (WatchedStore & { optional: boolean })[] = [];
+  private readonly watched: (WatchedStore & { optional: boolean; mayBeDoubtful: boolean })[] = [];
 
   constructor(private readonly props: StoresProps) {}
 
@@ -58,12 +69,13 @@ export class Stores {
     );
     if (known) {
       known.optional &&= optional;
+      known.mayBeDoubtful &&= mayBeDoubtful(watch);
       return known.store;
     }
     const { namespaces } = watch;
     const perNamespace = namespaces === undefined ? this.props.perNamespace : namespaces !== '*';
     const store = new Store({ ...watch, ...this.props, keep, perNamespace, dropsUnreadable: readOnly });
-    this.watched.push({ watch, store, optional });
+    this.watched.push({ watch, store, optional, mayBeDoubtful: mayBeDoubtful(watch) });
     return store;
   }
 
