@@ -134,7 +134,7 @@ export interface KindProps<
    * Passwords, keys and tokens that the operator makes for each custom resource, by their keys in a Secret of its own,
    * `<name>-<kind in lower case>-generated`; the construct gets its name as `generated`. A value is made once and stays: the annotation
    * `reconstruct.kosmos.io/rotate` on a custom resource has all of them replaced. Texts that are made of them, such as connection strings,
-   * stand beside them, and so do certificates.
+   * stand beside them, also under keys that the custom resource chooses, and so do certificates.
    * @default - none
    */
   readonly generated?: Values & Readonly<Record<string, GeneratedPart<Spec>>>;
@@ -392,8 +392,8 @@ function generatedOf(
   for (const [name, value] of Object.entries(given)) {
     const where = `defineKind: generated.${name}`;
     checkNames(where, value, OF_A_VALUE, 'write { length: 32 } or { bytes: 32 }');
-    if ('text' in value) {
-      if (Object.keys(value).length > 1 || typeof value.text !== 'function')
+    if ('text' in value || 'texts' in value) {
+      if (Object.values({ ...value }).some((one, index) => index > 0 || typeof one !== 'function'))
         throw misdefined(
           where,
           'a text is made by a function alone; write { text: ({ cr, values }) => values.password }',
@@ -507,7 +507,7 @@ const NAMES = [
 ];
 const OF_A_TYPE = ['apiVersion', 'kind', 'plural', 'namespaced'];
 const OF_A_REFERENCE = [...OF_A_TYPE, ...WAYS, 'namespace', 'optional', 'data'];
-const OF_A_VALUE = ['length', 'alphabet', 'bytes', 'emptyIsMissing', 'text', 'dnsNames', 'days'];
+const OF_A_VALUE = ['length', 'alphabet', 'bytes', 'emptyIsMissing', 'text', 'texts', 'dnsNames', 'days'];
 
 /** Lists of types, and the options of their items. */
 const TYPE_LISTS = [

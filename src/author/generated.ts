@@ -15,7 +15,7 @@ import { childLabels, GENERATED_ANNOTATION, ROTATE_ANNOTATION, selectorLabels } 
 import { controllerOf, describeRef, objectKey } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
-import { CA_CERT, heldCertificates, isCurrent } from '../values/certificates.js';
+import { CA_CERT, CA_KEY, heldCertificates, isCurrent } from '../values/certificates.js';
 import type { HeldCertificates } from '../values/certificates.js';
 import {
   composedOf,
@@ -44,6 +44,14 @@ export interface ComposedValue<Spec, Settings = unknown> {
   }) => string;
 }
 
+/** Texts as those of `ComposedValue`, of which the custom resource chooses the keys. */
+export interface ComposedValues<Spec, Settings = unknown> {
+  /** Returns the texts by their keys in the Secret; one that isn't returned any more is removed. */
+  readonly texts: (
+    input: Parameters<ComposedValue<Spec, Settings>['text']>[0],
+  ) => Readonly<Record<string, string>>;
+}
+
 /**
  * Certificate of a server or client, and its key, `<name>.crt` and `<name>.key` in the Secret. It is issued by a certificate authority that
  * the custom resource alone has, whose certificate is `ca.crt` there, and renewed when a third of its life is left.
@@ -56,7 +64,10 @@ export interface GeneratedCertificate<Spec> {
 }
 
 /** Anything that the operator makes for a custom resource, and keeps in its Secret. */
-export type GeneratedPart<Spec> = GeneratedValue | ComposedValue<Spec> | GeneratedCertificate<Spec>;
+export type GeneratedPart<Spec> =
+  GeneratedValue | ComposedValue<Spec> | ComposedValues<Spec> | GeneratedCertificate<Spec>;
+
+const SECRET_KEY = /^[-._a-zA-Z0-9]{1,253}$/;
 
 /** Number of days that a certificate is valid where its kind doesn't say. */
 const DEFAULT_DAYS = 90;
@@ -88,8 +99,13 @@ export type Missing = Pick<GenerateStep, 'values' | 'texts' | 'certificates'>;
 /** Generates values for the custom resources of one kind. */
 export class GeneratedSecrets implements KindGenerated {
   private readonly values: GeneratedValues;
-  private readonly texts: readonly (readonly [name: string, text: ComposedValue<never, never>['text']])[];
+  private readonly texts: readonly (readonly [
+    name: string,
+    text: ComposedValue<never, never>['text'] | ComposedValues<never, never>['texts'],
+  ])[];
   private readonly certificates: Readonly<Record<string, GeneratedCertificate<never>>>;
+  /** Keys that the kind itself has. */
+  private readonly taken: ReadonlySet<string>;
 
   /** @param nameOf returns the name of the Secret by that of the custom resource; the default has the kind in it, since another kind may have a custom resource of that name */
   constructor(
@@ -98,13 +114,17 @@ export class GeneratedSecrets implements KindGenerated {
     private readonly nameOf = (name: string): string => `${name}-${owner.kind.toLowerCase()}-generated`,
   ) {
     const parts = Object.entries(all);
-    this.texts = parts.flatMap(([name, one]) => ('text' in one ? [[name, one.text] as const] : []));
+    this.texts = parts.flatMap(([name, one]): (typeof this.texts)[number][] => {
+      if ('texts' in one) return [[name, one.texts]];
+      return 'text' in one ? [[name, one.text]] : [];
+    });
     const certificates = parts.flatMap(([name, one]) => ('dnsNames' in one ? [[name, one] as const] : []));
     this.certificates = Object.fromEntries(certificates);
     const others = { ...this.certificates, ...Object.fromEntries(this.texts) };
     this.values = Object.fromEntries(
       parts.filter(([name]) => !Object.hasOwn(others, name)),
     ) as GeneratedValues;
+    this.taken = new Set([...keysOf(all), ...(certificates.length > 0 ? [CA_KEY] : [])]);
   }
 
   /** Label of every object of the kind: no other Secret need be read. */
@@ -122,8 +142,7 @@ export class GeneratedSecrets implements KindGenerated {
       const certificates = heldCertificates(data ?? {}, Object.keys(this.certificates));
       const keys = presentKeys(this.values, data);
       const empty = keys.filter((key) => !data?.[key]);
-      const names = this.texts.map(([name]) => name);
-      const composed = names.length > 0 ? composedOf(object, this.values, names) : undefined;
+      const composed = this.texts.length > 0 ? composedOf(object, this.values) : undefined;
       return {
         ...kept,
         ...{ keys, ...(empty.length > 0 && { empty }), ...(composed !== undefined && { composed }) },
@@ -234,17 +253,24 @@ export class GeneratedSecrets implements KindGenerated {
   private textsOf(cr: CustomResource, settings: unknown): ComposedTexts | undefined {
     if (this.texts.length === 0) return undefined;
     const compose: ComposedTexts['compose'] = (values) => {
-      const all: Record<string, string> = { ...values };
+      const composed = new Map<string, string>();
       for (const [name, text] of this.texts) {
-        const made: unknown = text({ cr: cr as never, values: all, settings: settings as never });
-        if (typeof made !== 'string') throw new TypeError(`generated.${name}: text has returned no text`);
-        all[name] = made;
+        const all = { ...values, ...Object.fromEntries(composed) };
+        const made: unknown = text({ cr: cr as never, settings: settings as never, values: all });
+        const isChosen = !this.taken.has(name);
+        for (const [key, one] of isChosen ? Object.entries(made as object) : [[name, made] as const]) {
+          if (typeof one !== 'string') throw new TypeError(`generated.${name}: text has returned no text`);
+          if (isChosen && (!SECRET_KEY.test(key) || composed.has(key) || this.taken.has(key))) {
+            const message = `${JSON.stringify(key)} can't be a key of ${describeRef(this.secretOf(cr))}: it has another use there, or other characters than letters, digits, "-", "_" and "."`;
+            throw new OperatorError({ reason: 'Invalid', message });
+          }
+          composed.set(key, one);
+        }
       }
-      return Object.fromEntries(this.texts.map(([name]) => [name, all[name] ?? '']));
+      return Object.fromEntries(composed);
     };
     const placeholders = Object.fromEntries(Object.keys(this.values).map((name) => [name, `{${name}}`]));
-    const names = this.texts.map(([name]) => name);
-    return { template: contentHash(compose(placeholders)), names, compose };
+    return { template: contentHash(compose(placeholders)), compose };
   }
 
   /** Returns the event that says what was made, without the values. */
@@ -262,9 +288,10 @@ export class GeneratedSecrets implements KindGenerated {
 
 /** Returns the keys of a Secret that its users may read. */
 export function keysOf(all: Readonly<Record<string, GeneratedPart<never>>>): string[] {
-  const keys = Object.entries(all).flatMap(([name, one]) =>
-    'dnsNames' in one ? [`${name}.crt`, `${name}.key`, CA_CERT] : [name],
-  );
+  const keys = Object.entries(all).flatMap(([name, one]) => {
+    if ('texts' in one) return [];
+    return 'dnsNames' in one ? [`${name}.crt`, `${name}.key`, CA_CERT] : [name];
+  });
   return [...new Set(keys)];
 }
 

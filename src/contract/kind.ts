@@ -108,11 +108,13 @@ export interface KindReferences {
   resolve(cr: CustomResource, find: Find, isOffline?: boolean): ReferencedByName | undefined;
 }
 
-/** Keys of the Secret of a kind's `generated`: a certificate has several. */
+/** Keys of the Secret of a kind's `generated`: a certificate has several, and those that a custom resource chooses aren't known. */
 export type GeneratedName<Values> = {
   [Name in keyof Values & string]: Values[Name] extends { readonly dnsNames: unknown }
     ? `${Name}.crt` | `${Name}.key` | 'ca.crt'
-    : Name;
+    : Values[Name] extends { readonly texts: unknown }
+      ? never
+      : Name;
 }[keyof Values & string];
 
 /** Names by which a construct refers to generated values; it never gets the values themselves. */

@@ -157,7 +157,6 @@ export type CertificateRequests = Readonly<Record<string, CertificateRequest>>;
 export interface ComposedTexts {
   /** Hash of what they are made of beside the values: with another one, they are made again. */
   readonly template: string;
-  readonly names: readonly string[];
   /** Returns the texts by their keys. Called with the values only when the Secret is written. */
   compose(values: Readonly<Record<string, string>>): Readonly<Record<string, string>>;
 }

@@ -37,24 +37,31 @@ export function presentKeys(values: GeneratedValues, data: SecretData = {}): str
 }
 
 /**
- * Returns the value of `composed`: the template of texts, and a keyed hash of the values that they were made of, with its key.
- * Who reads it may read the values too, or else can't try them out: they are random.
+ * Returns the value of `composed`: the template of texts, a keyed hash of the values that they were made of, with its key, and the
+ * names of the texts. Who reads it may read the values too, or else can't try them out: they are random.
  */
-export function composedRecord(template: string, key: string, sources: SecretData): string {
-  return [template, key, secretChecksum({ uid: key }, sources)].join(' ');
+export function composedRecord(
+  template: string,
+  key: string,
+  { sources, names }: { readonly sources: SecretData; readonly names: readonly string[] },
+): string {
+  return [template, key, secretChecksum({ uid: key }, sources), ...names].join(' ');
+}
+
+/** Returns the names of the texts that were made for a Secret. */
+export function composedNames({ metadata }: AnyObject): readonly string[] {
+  return metadata.annotations?.[COMPOSED_ANNOTATION]?.split(' ').slice(3) ?? [];
 }
 
 /** Returns the template of the texts in a Secret; undefined where they, or the values that they were made of, have been changed. */
-export function composedOf(
-  { metadata, data }: AnyObject,
-  values: GeneratedValues,
-  texts: readonly string[],
-): string | undefined {
-  const [template, key = ''] = metadata.annotations?.[COMPOSED_ANNOTATION]?.split(' ') ?? [];
-  const held = isMap(data) ? data : {};
-  if (template === undefined || !texts.every((name) => Object.hasOwn(held, name))) return undefined;
-  const record = composedRecord(template, key, sourcesOf(values, held));
-  return record === metadata.annotations?.[COMPOSED_ANNOTATION] ? template : undefined;
+export function composedOf(object: AnyObject, values: GeneratedValues): string | undefined {
+  const present = object.metadata.annotations?.[COMPOSED_ANNOTATION];
+  const [template, key = ''] = present?.split(' ') ?? [];
+  const names = composedNames(object);
+  const held = isMap(object.data) ? object.data : {};
+  if (template === undefined || !names.every((name) => Object.hasOwn(held, name))) return undefined;
+  const record = composedRecord(template, key, { sources: sourcesOf(values, held), names });
+  return record === present ? template : undefined;
 }
 
 /** Returns those of the data that are generated values. */

@@ -171,6 +171,7 @@ describe('defineKind', () => {
       'generated.uri: a text is made by a function alone',
       { generated: { uri: { text: () => 'a', length: 32 } } },
     ],
+    ['generated.uri: a text is made by a function alone', { generated: { uri: { texts: {} } } }],
     [
       'generated.tls: a certificate has a function and days; write { dnsNames: (cr) =>',
       { generated: { tls: { dnsNames: ['web'] } } },

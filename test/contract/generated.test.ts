@@ -1,8 +1,9 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { ChangeSet } from '../../src/contract/change.js';
-import type { Plan } from '../../src/contract/plan.js';
+import type { ComposedTexts, Plan } from '../../src/contract/plan.js';
 import { bitsOf } from '../../src/author/generated.js';
 import { GeneratedSecrets } from '../../src/author/generated.js';
+import type { ComposedValues } from '../../src/author/generated.js';
 import { makeValue, secretType } from '../../src/values/generated.js';
 import { issueCertificate } from '../../src/values/x509.js';
 import type { AnyObject, CustomResource } from '../../src/contract/object.js';
@@ -20,6 +21,8 @@ const WEB: AnyObject = {
   kind: 'Deployment',
   metadata: { namespace: 'shop', name: 'web' },
 };
+
+type Composed = Parameters<ComposedValues<{ readonly key: string }>['texts']>[0];
 
 const cr = (
   annotations: Readonly<Record<string, string>> = {},
@@ -220,6 +223,33 @@ describe('generated values', () => {
       const { plan } = planned(cr(annotations, followed), secret);
       expect(stepsOf(plan)).toMatchObject([{ do: 'generate', values }]);
     });
+  });
+
+  it.each([
+    ['DSN', true],
+    ['.pgpass', true],
+    ['constructor', true],
+    ['uri', false],
+    ['password', false],
+    ['tls.crt', false],
+    ['ca.key', false],
+    ['a b', false],
+    ['', false],
+  ])('have the key %s among texts whose keys a custom resource chooses: %s', (key, isFree) => {
+    const texts = ({ cr: { spec }, values }: Composed) => ({ [spec.key]: `password=${values.password}` });
+    const parts = {
+      ...{ password: {}, uri: { text: () => 'db' }, tls: { dnsNames: () => ['web'] } },
+      template: { texts },
+    };
+    const secrets = new GeneratedSecrets(WIDGET, parts);
+    const { plan } = planned({ ...cr(), spec: { key } }, undefined, { generated: secrets });
+    if (!isFree) {
+      expect(plan.error).toMatchObject({ reason: 'Invalid', retry: 'onChange' });
+      return;
+    }
+    const [step] = stepsOf(plan) as { texts?: ComposedTexts }[];
+    expect(step?.texts?.compose({ password: 'x' })).toEqual({ uri: 'db', [key]: 'password=x' });
+    expect(Object.keys(secrets.propsOf(cr()).keys)).not.toContain(key);
   });
 
   describe('with a certificate', () => {

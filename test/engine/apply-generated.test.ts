@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Change } from '../../src/contract/change.js';
 import { GeneratedSecrets } from '../../src/author/generated.js';
+import type { ComposedValues } from '../../src/author/generated.js';
 import { secretType } from '../../src/values/generated.js';
 import type { GeneratedValues } from '../../src/contract/plan.js';
 import type { AnyObject } from '../../src/contract/object.js';
@@ -11,6 +12,7 @@ import { GeneratedProcess } from './support/generated-process.js';
 
 const values = { password: {}, key: { bytes: 16 } };
 const generated = new GeneratedSecrets(WIDGET, values);
+type Composed = Parameters<ComposedValues<{ readonly keys: readonly string[] }>['texts']>[0];
 let server: FakeApiServer;
 
 /** A process, and what it has seen of the cluster. */
@@ -131,6 +133,35 @@ describe('generated values', () => {
     expect(server.get(secretType, 'shop/web-widget-generated')?.metadata.labels).toHaveProperty(
       generated.selector,
     );
+  });
+
+  it('have the texts beside them whose keys the custom resource has now', async () => {
+    const chosen = new GeneratedSecrets(WIDGET, {
+      password: {},
+      own: {
+        texts: ({ cr, values: { password } }: Composed) =>
+          Object.fromEntries(cr.spec.keys.map((key) => [key, `is ${password}`])),
+      },
+    });
+    const process = new GeneratedProcess(server, chosen);
+    const generate = async (...keys: string[]): Promise<Change | undefined> => {
+      const cr = { ...widget('web'), spec: { keys } };
+      const known = process.reader.get(secretType, chosen.keyOf(cr));
+      const missing = chosen.missing(cr, known, { now: new Date(0) });
+      return missing && process.generate(cr, missing);
+    };
+    const textsOf = (): object =>
+      Object.fromEntries(Object.entries(live()).map(([key, text]) => [key, atob(text)]));
+
+    expect(await generate('a', 'b')).toMatchObject({ action: 'created' });
+    const password = atob(live().password!);
+    expect(await generate('a', 'b')).toBeUndefined();
+    expect(await generate('b', 'constructor')).toMatchObject({ made: ['b', 'constructor'] });
+    const text = `is ${password}`;
+    expect(textsOf()).toEqual({ password, b: text, constructor: text });
+    expect(await generate()).toMatchObject({ action: 'configured', made: [] });
+    expect(await generate()).toBeUndefined();
+    expect(textsOf()).toEqual({ password });
   });
 
   it.each<[what: string, change: (secret: AnyObject) => object, made: readonly string[]]>([

@@ -43,6 +43,25 @@ test('texts follow the custom resource, the values and a rotation, and nothing e
     expect(await checksum()).not.toBe(before);
   });
 
+  // Texts whose keys the custom resource chooses come and go with it, and take the place of no other.
+  const composed = { uri: `postgres://app:${password}@other`, pgpass: `# postgres://app:${password}@other` };
+  for (const template of [
+    { DSN: 'password=PASSWORD', 'host.txt': 'other' },
+    { DSN: 'host=other password=PASSWORD' },
+  ]) {
+    await accounts.edit('web', { host: 'other', template });
+    const chosen = Object.entries(template).map(([key, text]) => [key, text.replace('PASSWORD', password!)]);
+    await eventually(async () => {
+      expect(await read()).toEqual({ password, ...composed, ...Object.fromEntries(chosen) });
+    });
+  }
+  await accounts.edit('web', { host: 'other', template: { password: 'chosen' } });
+  await accounts.condition('web', { type: 'Stalled', status: 'True', reason: 'Invalid' });
+  expect((await read()).password).toBe(password);
+  await accounts.edit('web', { host: 'other', template: {} });
+  await accounts.ready('web');
+  expect(await read()).toEqual({ password, ...composed });
+
   await settled(cluster, user);
   const requests = await requestsFromNowOn(cluster, user);
   await accounts.touch('web');

@@ -4,6 +4,7 @@ import { OperatorError } from '../../contract/error.js';
 import { heldCertificates, isCurrent, issueCertificates } from '../../values/certificates.js';
 import type { HeldCertificates } from '../../values/certificates.js';
 import {
+  composedNames,
   composedOf,
   composedRecord,
   isMadeFor,
@@ -12,7 +13,6 @@ import {
   rotationRecord,
   sourcesOf,
 } from '../../values/generated.js';
-import type { SecretData } from '../../values/generated.js';
 import { describeThrown, reading } from '../../values/origin.js';
 import { ADOPT_BY_ANNOTATION, COMPOSED_ANNOTATION, GENERATED_ANNOTATION } from '../../contract/names.js';
 import { controllerOf, describeRef, refOf } from '../../contract/object.js';
@@ -107,7 +107,7 @@ async function makeValues(task: GenerateTask): Promise<StepOutcome> {
   const isSeen = known?.object.metadata.resourceVersion === live.metadata.resourceVersion;
   if (!body.drift && !isSeen) throw changedMeanwhile(object);
   try {
-    const { data, annotations } = await contentOf(body, task, isMap(live.data) ? live.data : {});
+    const { data, annotations } = await contentOf(body, task, live);
     const { metadata } = body.patch;
     const patch = {
       ...body.patch,
@@ -116,7 +116,7 @@ async function makeValues(task: GenerateTask): Promise<StepOutcome> {
     const stored = await write(async () => api.mergePatch(type, key, patch, by), 'changed');
     if (lacking(stored, task)) throw notKept(stored);
     const { drift } = body;
-    const made = Object.keys(data);
+    const made = Object.keys(data).filter((name) => data[name] !== null);
     return ofStored({ action: 'configured', made }, () => {
       if (drift) fights.corrected(fightId(task), object, drift, task.hash);
     });
@@ -136,16 +136,17 @@ function dataOf(names: readonly string[], { values, hand }: GenerateTask): Reado
   return Object.fromEntries(names.map((name) => [name, encoded(name)]));
 }
 
-/** Returns the data that are written: values and certificates that are made, and the texts of these values and of those that are there. */
+/** Returns the data that are written: values and certificates that are made, texts of all values, and null for texts that are dropped. */
 async function contentOf(
   { names, due, held, isRotation }: Lacking,
   task: GenerateTask,
-  present: SecretData = {},
+  live?: AnyObject,
 ): Promise<{
-  readonly data: Readonly<Record<string, string>>;
+  readonly data: Readonly<Record<string, string | null>>;
   readonly annotations?: Readonly<Record<string, string>>;
 }> {
   const { values, texts, certificates, intent, hand } = task;
+  const present = isMap(live?.data) ? live.data : {};
   const requests = Object.entries(certificates).filter(([name]) => due.includes(name));
   const how = { due: requests, before: held, now: hand.clock.now(), isRotation };
   const made = { ...dataOf(names, task), ...(await issueCertificates(present, how)) };
@@ -161,14 +162,16 @@ async function contentOf(
     const message = `The texts of ${describeRef(intent)} can't be made: ${describeThrown(cause)}`;
     throw new OperatorError({ reason: 'RenderFailed', message, isBug: true, cause });
   }
-  const encoded = Object.entries(composed).map(([name, text]) => [
-    name,
-    Buffer.from(text).toString('base64'),
-  ]);
+  const encoded = Object.fromEntries(
+    Object.entries(composed).map(([name, text]) => [name, Buffer.from(text).toString('base64')]),
+  );
+  const dropped = live ? composedNames(live).filter((name) => !Object.hasOwn(sources, name)) : [];
   const key = hand.isDry ? '' : randomBytes(8).toString('hex');
   return {
-    data: { ...made, ...(Object.fromEntries(encoded) as Readonly<Record<string, string>>) },
-    annotations: { [COMPOSED_ANNOTATION]: composedRecord(texts.template, key, sources) },
+    data: { ...Object.fromEntries(dropped.map((name) => [name, null])), ...made, ...encoded },
+    annotations: {
+      [COMPOSED_ANNOTATION]: composedRecord(texts.template, key, { sources, names: Object.keys(encoded) }),
+    },
   };
 }
 
@@ -221,7 +224,7 @@ function lacking(
   const isRotation = was !== undefined && !isMadeFor(wanted, was);
   const data = isMap(live.data) ? live.data : {};
   const present = presentKeys(values, data);
-  const lost = was === undefined ? [] : (texts?.names ?? []).filter((name) => !Object.hasOwn(data, name));
+  const lost = texts ? composedNames(live).filter((name) => !Object.hasOwn(data, name)) : [];
   const names = Object.keys(values).filter((name) => isRotation || !present.includes(name));
   const held = heldCertificates(data, Object.keys(certificates));
   const now = hand.clock.now();
@@ -238,7 +241,7 @@ function lacking(
     ...(isLabelled ? [] : ['.metadata.labels']),
     ...(was === undefined ? [`.metadata.annotations.${GENERATED_ANNOTATION}`] : []),
   ];
-  const isOutdated = texts !== undefined && composedOf(live, values, texts.names) !== texts.template;
+  const isOutdated = texts !== undefined && composedOf(live, values) !== texts.template;
   if (fields.length === 0 && due.length === 0 && !isOutdated) return undefined;
   const owners = [...ownerReferences, ...(isOwned ? [] : [owner])];
   const annotations = {

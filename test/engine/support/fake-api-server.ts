@@ -194,7 +194,8 @@ export class FakeApiServer implements Transport {
     const { metadata, data } = body as AnyObject;
     if (metadata.resourceVersion !== known.metadata.resourceVersion)
       return failure(409, 'Conflict', `Operation cannot be fulfilled on ${plural} "${known.metadata.name}"`);
-    const merged = { ...(known.data as object), ...(data as object) };
+    const all = Object.entries({ ...(known.data as object), ...(data as object) });
+    const merged = Object.fromEntries(all.filter(([, value]) => value !== null));
     const object = { ...known, metadata: { ...known.metadata, ...metadata }, data: merged };
     return { status: 200, body: this.put(typeOf(known, plural), object) };
   }

@@ -11,7 +11,11 @@ const crd = defineCrd({
   },
   spec: /** @type {const} */ ({
     type: 'object',
-    properties: { host: { type: 'string', default: 'db' }, broken: { type: 'boolean' } },
+    properties: {
+      host: { type: 'string', default: 'db' },
+      broken: { type: 'boolean' },
+      template: { type: 'object', default: {}, additionalProperties: { type: 'string' } },
+    },
   }),
 });
 
@@ -44,6 +48,15 @@ export const account = defineKind({
       },
     },
     pgpass: { text: ({ values }) => `# ${values.uri}` },
+    template: {
+      texts: ({ cr, values }) =>
+        Object.fromEntries(
+          Object.entries(/** @type {any} */ (cr.spec).template).map(([key, text]) => [
+            key,
+            text.replaceAll('PASSWORD', values.password),
+          ]),
+        ),
+    },
   },
 });
 
