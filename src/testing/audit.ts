@@ -1,5 +1,5 @@
 import { messageOf, OperatorError } from '../contract/error.js';
-import { isGenerated } from '../values/generated.js';
+import { composedNames, isGenerated } from '../values/generated.js';
 import type { Rendered } from '../contract/kind.js';
 import {
   childrenFieldManager,
@@ -95,9 +95,12 @@ export class WriteAudit {
   }
 
   /** Returns which rule a write of generated values breaks: they are replaced for a rotation alone, and then all of them. */
-  private remade({ metadata, data = {} }: AnyObject & { readonly data?: Values }): string | undefined {
+  private remade(secret: AnyObject & { readonly data?: Values }): string | undefined {
+    const { metadata, data = {} } = secret;
     const id = `${metadata.uid} ${metadata.annotations?.[GENERATED_ANNOTATION] ?? ''}`;
-    const values = Object.values(data);
+    // Texts follow the custom resource, and what they keep secret are the values in them.
+    const texts = composedNames(secret);
+    const values = Object.entries(data).flatMap(([name, value]) => (texts.includes(name) ? [] : value));
     // Certificates follow their names, too.
     const lasting = values.filter(
       (value) => !Buffer.from(value, 'base64').toString().startsWith('-----BEGIN '),

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '../contract/error.js';
 import {
@@ -28,6 +29,8 @@ const CORRECTIONS_BETWEEN_STARTS = 4;
 const CORRECTED_MILLISECONDS = 8_000;
 const CREATED_MILLISECONDS = 10_000;
 const WRITE_ATTEMPTS = 50;
+/** Time in which an operator notices what others do, on an idle machine. */
+const NOTICED_MILLISECONDS = 300;
 
 /** Checks that every owned field is corrected when another manager changes it, and every deleted object created again. */
 export async function drift(run: ConformanceRun): Promise<Outcome> {
@@ -189,7 +192,8 @@ const TOGETHER = notApplicable('it renders its custom resources together');
 /** Checks that nothing is written in a pause, nor drift that is to be left, and that all is made up for once these end. */
 export async function control(run: ConformanceRun): Promise<Outcome> {
   if (!('each' in run.kind.rendering)) return TOGETHER;
-  const [from, to = from] = run.samples;
+  const { pace, samples } = run;
+  const [from, to = from] = samples;
   let drifted = 0;
   const failures = await trialOfEach(run, ['true', 'warn', 'ignore'], async (trial, value) => {
     const isPause = value === 'true';
@@ -207,6 +211,8 @@ export async function control(run: ConformanceRun): Promise<Outcome> {
     const fields = await driftEach(trial);
     drifted += fields.length;
     const requireLeft = async (): Promise<void> => {
+      // An operator at rest is quiet until the event reaches it.
+      await delay(pace.scaled(NOTICED_MILLISECONDS));
       await trial.quiet();
       const write = trial.audit.writes.slice(begun).find((one) => !/\/status$| events(\/|$)/.test(one));
       if (write !== undefined) throw new Error(`with ${annotation}=${value}, it sends ${write}`);
