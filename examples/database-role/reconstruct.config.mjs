@@ -1,3 +1,3 @@
-import { database, role } from './kinds.mjs';
+import { database, role } from './kinds.ts';
 
 export default { kinds: [role, database] };
