@@ -158,7 +158,12 @@ export type {
   ReferenceWays,
 } from './author/references.js';
 export type { LabelSelector } from './values/label-selector.js';
-export type { ComposedValue, ComposedValues, GeneratedCertificate, GeneratedPart } from './author/generated.js';
+export type {
+  ComposedValue,
+  ComposedValues,
+  GeneratedCertificate,
+  GeneratedPart,
+} from './author/generated.js';
 export { inheritedMetadata } from './author/inherited-metadata.js';
 export { leaseRules, rulesFor } from './install/rules.js';
 export type { PolicyRule } from './install/rules.js';

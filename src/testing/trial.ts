@@ -483,7 +483,8 @@ export async function unlessRefused<T>(act: () => Promise<T>): Promise<T | undef
 }
 
 interface Status {
-  readonly conditions?: readonly Pick<Condition, 'type' | 'status' | 'reason'>[];
+  readonly conditions?: readonly (Pick<Condition, 'type' | 'status' | 'reason'> &
+    Partial<Pick<Condition, 'message'>>)[];
   readonly availableReplicas?: number;
 }
 
@@ -506,18 +507,25 @@ function isComplete(object: AnyObject): boolean {
   return (object.kind !== 'HorizontalPodAutoscaler' || conditions.length > 0) && isReady(object);
 }
 
-/** Reports whether the cluster says that pods can't be made or placed. */
-function isStuck({ status }: AnyObject): boolean {
+/**
+ * Reports whether the cluster says that pods can't be made or placed.
+ * @param hasVolumes whether claims would have volumes by now, if there are any
+ */
+function isStuck({ status }: AnyObject, hasVolumes: boolean): boolean {
   const { conditions = [] } = (status ?? {}) as Status;
+  const isUnplaced = (message = ''): boolean => hasVolumes || !message.includes('PersistentVolumeClaim');
   return conditions.some(
-    ({ type, status: value, reason }) =>
-      (type === 'ReplicaFailure' && value === 'True') || (value === 'False' && reason === 'Unschedulable'),
+    ({ type, status: value, reason, message }) =>
+      (type === 'ReplicaFailure' && value === 'True') ||
+      (value === 'False' && reason === 'Unschedulable' && isUnplaced(message)),
   );
 }
 
 const ROLLOUT_MILLISECONDS = 90_000;
 /** Time after which pods that the cluster can't place aren't waited for. */
 const STUCK_MILLISECONDS = 5_000;
+/** Time after which claims aren't waited for: those of many pods at once compete for volumes. */
+const UNBOUND_MILLISECONDS = 20_000;
 /** Time after which an operator knows that everything is there. */
 const BEHIND_MILLISECONDS = 3_000;
 export const CONVERGENCE_MILLISECONDS = 12_000;
@@ -548,9 +556,10 @@ export async function rolledOut(
     const [now, { pace }] = [clock.now(), trial.run];
     if (isRolling) since = now;
     const mayBeStuck = isRolling && now - started > pace.scaled(STUCK_MILLISECONDS);
+    const hasVolumes = now - started > pace.scaled(UNBOUND_MILLISECONDS);
     const isOver =
       now - started > ROLLOUT_MILLISECONDS ||
-      (mayBeStuck && [...objects, ...(await trial.pods())].some(isStuck));
+      (mayBeStuck && [...objects, ...(await trial.pods())].some((one) => isStuck(one, hasVolumes)));
     const isKnown = isOver || now - since > pace.scaled(BEHIND_MILLISECONDS);
     if ((isOver || (!isRolling && !wasRolling)) && (await isRight(isKnown))) return;
     // It may have been quiet until now, and learns of this only in a moment. What has waited for these objects comes then.

@@ -24,6 +24,8 @@ interface Moment {
   readonly wanted: number;
   readonly isReconciling: boolean;
   readonly isStuck?: boolean;
+  /** Reason of the scheduler against its pod. */
+  readonly unplaced?: string;
 }
 
 /** A custom resource with a Deployment, in each state from that time on, in milliseconds. */
@@ -46,7 +48,7 @@ function course(moments: Readonly<Record<number, Moment>>) {
     // Quiet is waited for.
     settled: () => clock.wait(400) as Promise<never>,
     objects: () => Promise.resolve([deployment(at())]),
-    pods: () => Promise.resolve([]),
+    pods: () => Promise.resolve([pod(at())]),
     state: () => Promise.resolve({ '<readiness>': { Reconciling: at().isReconciling ? 'True' : 'False' } }),
   };
   return { clock, trial };
@@ -61,6 +63,24 @@ function deployment({ available, wanted, isStuck = false }: Moment): AnyObject {
     status: { observedGeneration: 1, ...counts, unavailableReplicas: wanted - available, conditions },
   };
 }
+
+function pod({ unplaced }: Moment): AnyObject {
+  const scheduled = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: unplaced };
+  const status = { conditions: unplaced === undefined ? [] : [scheduled] };
+  return { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web' }, status };
+}
+
+test.each([
+  ['that has no volume yet is waited for', 'pod has unbound immediate PersistentVolumeClaims', 'False'],
+  ['that no node takes is not', "node(s) didn't match Pod's node affinity/selector", 'True'],
+])('a pod %s', async (_what, unplaced, Reconciling) => {
+  const { clock, trial } = course({
+    0: { available: 0, wanted: 1, isReconciling: true, unplaced },
+    9_000: { available: 1, wanted: 1, isReconciling: false },
+  });
+
+  expect(await endState(trial, clock)).toEqual({ '<readiness>': { Reconciling } });
+});
 
 test('pods that an autoscaler asks for when all seems to be over are waited for', async () => {
   // It asks for them after the pods were looked at, and before the state is.
