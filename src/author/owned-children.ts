@@ -682,8 +682,6 @@ type Keep = RelatedTypeProps['keep'];
 
 /** A type of children, and how its objects are treated. */
 export interface ChildType extends RenderedType, Pick<Watch, 'optional' | 'claims'> {
-  /** Whether its objects are deleted and created again where an immutable field has to change. @default false */
-  readonly recreate?: boolean | 'orphan';
   /** @default - identity, our annotations and the status */
   readonly keep?: Keep;
 }

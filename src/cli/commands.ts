@@ -146,15 +146,25 @@ function diffCommand(): Command {
   return new Command('diff')
     .summary('show what custom resources would change in the cluster')
     .description(
-      'Shows what would change if these custom resources were applied and the controller had acted. Writes nothing. ' +
-        'Exit code 0: nothing would change, 1: something would.',
+      'Shows what would change if these custom resources were applied and the controller had acted; with --since, what has ' +
+        'changed in Git. Writes nothing. Exit code 0: nothing would change, 1: something would.',
     )
     .takesSources(LIVE_RESOURCES)
     .option('--all', 'all that is live in the namespace, or all of KIND; equal changes are counted')
     .addOption(allNamespaces('all live custom resources of every namespace'))
     .addOption(selectorOption('all live custom resources'))
-    .option('--details <number>', 'with --all: number of objects that are shown in full', parse.count)
-    .addOption(outputFormat('text', 'json', 'yaml'))
+    .addOption(
+      flag(
+        '--since <revision>',
+        'without a cluster: what these files render to now, beside a revision of Git, or a folder',
+      ).conflicts(['all', 'allNamespaces', 'selector']),
+    )
+    .option(
+      '--details <number>',
+      'with --all or --since: number of objects that are shown in full',
+      parse.count,
+    )
+    .addOption(outputFormat('text', 'json', 'yaml', 'markdown'))
     .with(namespaceOption(OF_CONTEXT), CONFIG, KINDS, ...OPERATOR_FILES, WATCH_NAMESPACE, OPERATOR)
     .with(...CLUSTER, ...kindOptions())
     .runs(async () => (await import('./diff.js')).runDiff);

@@ -178,6 +178,8 @@ export interface RenderedType extends ResourceType {
   readonly onDelete?: 'delete' | 'keep';
   /** Paths of fields that stay as they were created, such as `.spec`. @default - none */
   readonly createOnly?: readonly string[];
+  /** Whether its objects are deleted and created again where an immutable field has to change. @default false */
+  readonly recreate?: boolean | 'orphan';
 }
 
 /** Reports whether objects of a type may be where an owner reference to a custom resource would have them deleted. */

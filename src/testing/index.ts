@@ -27,6 +27,8 @@ export type { SampleObject } from './render.js';
 export type { OfflineInputs } from '../render/references.js';
 export { sweep, sweepCommand } from './conformance.js';
 export type { ConformanceOptions } from './conformance.js';
+export { requireAnnounced } from './announced.js';
+export type { AnnouncedProps } from './announced.js';
 export { formatReport, requireHeld } from './report.js';
 export type { CheckName, CheckResult, ConformanceReport, Failure, Outcome } from './report.js';
 export type { MakeSurroundings, Site, Surroundings } from './tested-kind.js';

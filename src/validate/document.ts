@@ -3,6 +3,7 @@ import { extname, join } from 'node:path';
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 import type { Document as YamlDocument, ParsedNode } from 'yaml';
 import { messageOf } from '../contract/error.js';
+import type { AnyObject } from '../contract/object.js';
 import {
   composeDocuments,
   decodeText,
@@ -69,6 +70,14 @@ export function parseDocuments(source: Source, report: (problem: string) => void
     }
   }
   return documents;
+}
+
+/** Returns the objects of a text, as `synth` prints them. @throws OperatorError `InvalidInput` for what isn't YAML */
+export function objectsIn(source: Source): AnyObject[] {
+  const refuse = (problem: string): never => {
+    throw new InputError([problem]);
+  };
+  return parseDocuments(source, refuse).map(({ value }) => value as AnyObject);
 }
 
 function listItems(document: Document): Document[] {

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Explanation } from '../../contract/plan.js';
 import { storedVersion } from '../../contract/crd.js';
-import type { Kind } from '../../contract/kind.js';
 import { selectorLabels } from '../../contract/names.js';
 import { compare, objectKey } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
@@ -17,7 +16,7 @@ import type { KindTarget } from '../targets.js';
 import { lister } from '../reader.js';
 import { afterPauses, isDifference, previewKind } from './compare.js';
 import type { Diff, KindPreview, PreviewMeans } from './compare.js';
-import { fieldChanges, redactedPair } from '../../engine/preview/fields.js';
+import { fieldChanges, ofAnyItem, redactedPair } from '../../engine/preview/fields.js';
 import { rollsPods } from '../../engine/preview/rollout.js';
 
 export interface LiveProps extends PreviewMeans {
@@ -64,6 +63,8 @@ export interface LiveDiff {
   readonly compared: Readonly<Record<string, number>>;
   /** Number of them that are paused: what would change of theirs waits for the end of the pause. */
   readonly paused: number;
+  /** Numbers of objects whose pods would be replaced, by kind. */
+  readonly rollouts: Readonly<Record<string, number>>;
   /** Objects of theirs, by what would become of them. */
   readonly counts: Readonly<Partial<Record<PreviewAction, number>>>;
   /** The most severe first. */
@@ -102,13 +103,13 @@ export async function compareLive(props: LiveProps): Promise<LiveDiff> {
     const windows = windowsOf(target, props, state);
     const work = async (): Promise<void> => {
       for await (const crs of windows) {
-        summary.add(kind, await previewLive(target, crs, props));
+        summary.add(kind.type.kind, await previewLive(target, crs, props));
         state.done += crs.length;
         props.progress?.(state.done, state.total);
       }
     };
     await Promise.all(Array.from({ length: WINDOWS_AT_ONCE }, work));
-    if (!state.missing.includes(kind.type.kind)) summary.add(kind);
+    if (!state.missing.includes(kind.type.kind)) summary.add(kind.type.kind);
   }
   if (state.missing.length > 0 && state.missing.length === targets.length) throw notInstalled(state.missing);
   return summary.diff();
@@ -165,7 +166,7 @@ async function pageOf(api: Api, scope: Scope, token: string | undefined): Promis
   });
 }
 
-const NOTHING: LivePreview = { watched: 0, objects: [], explanations: [], paused: 0 };
+export const NOTHING: LivePreview = { watched: 0, objects: [], explanations: [], paused: 0 };
 
 type LivePreview = KindPreview & Pick<LiveDiff, 'paused'>;
 
@@ -200,8 +201,9 @@ const ORDER: readonly PreviewAction[] = [
 type ObjectChange = Omit<ChangeGroup, 'count' | 'of' | 'examples'>;
 
 /** Counts changes that are the same, and forgets the objects. */
-class Summary {
+export class Summary {
   private readonly resources: Record<string, number> = {};
+  private readonly rollouts: Record<string, number> = {};
   private readonly counts: Partial<Record<PreviewAction, number>> = {};
   /** Numbers of objects that were compared, by type. */
   private readonly types = new Map<string, number>();
@@ -215,16 +217,23 @@ class Summary {
   constructor(private readonly details: number) {}
 
   /** @param found what was found out of some of a kind. @default - nothing yet */
-  add({ type }: Kind, { watched, objects, explanations, paused }: LivePreview = NOTHING): void {
-    this.resources[type.kind] = (this.resources[type.kind] ?? 0) + watched;
+  add(kind: string, { watched, objects, explanations, paused }: LivePreview = NOTHING): void {
+    this.resources[kind] = (this.resources[kind] ?? 0) + watched;
     this.explanations.push(...explanations);
     this.paused += paused;
+    this.addObjects(objects);
+  }
+
+  addObjects(objects: readonly ObjectPreview[]): void {
     for (const object of objects) {
       const { ref, action } = object;
       this.counts[action] = (this.counts[action] ?? 0) + 1;
       this.types.set(groupKind(ref), (this.types.get(groupKind(ref)) ?? 0) + 1);
       if (!isDifference(object)) continue;
-      for (const change of changesOf(object)) this.count(change, keyOfPreview(object));
+      const changes = changesOf(object);
+      for (const change of changes) this.count(change, keyOfPreview(object));
+      if (changes.some(({ rollout }) => rollout))
+        this.rollouts[ref.kind] = (this.rollouts[ref.kind] ?? 0) + 1;
       this.kept.push(object);
       if (this.kept.length >= 2 * this.details + 10) this.kept = this.firstKept();
     }
@@ -234,7 +243,8 @@ class Summary {
     const rank = ({ action }: ObjectChange): number => ORDER.indexOf(action);
     const changes = [...this.groups.values()].sort((a, b) => rank(a) - rank(b) || b.count - a.count);
     return {
-      ...{ compared: this.resources, counts: this.counts, paused: this.paused, others: this.others },
+      ...{ compared: this.resources, counts: this.counts, rollouts: this.rollouts },
+      ...{ paused: this.paused, others: this.others },
       changes: changes.map((change) => ({ ...change, of: this.types.get(groupKind(change)) ?? 0 })),
       kept: { objects: this.firstKept(), explanations: this.explanations },
     };
@@ -272,9 +282,6 @@ function first<T>(all: readonly T[], count: number, keyOf: (one: T) => string): 
   return all.toSorted((a, b) => compare(keyOf(a), keyOf(b))).slice(0, count);
 }
 
-/** Matches an item of a list in a path: `[0]` or `[name="web"]`, and not a name in a map, `["app"]`. */
-const ITEM = /\[(?:\d+|\w+=(?:\d+|"(?:[^"\\]|\\.)*"))\]/g;
-
 /** Returns the changes of an object as others may have them too; of several items of a list, the same change once. */
 function changesOf(object: ObjectPreview): ObjectChange[] {
   const { ref, action, error, takes, leaves, drops = [] } = object;
@@ -283,7 +290,7 @@ function changesOf(object: ObjectPreview): ObjectChange[] {
   const isWhole = action === 'changed' ? !after : action !== 'unchanged';
   const ofField = (path: string, field: string): ObjectChange => ({
     ...type,
-    path: path.replace(ITEM, '[]'),
+    path: ofAnyItem(path),
     field,
   });
   const changes: ObjectChange[] = [

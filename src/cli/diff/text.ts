@@ -13,7 +13,9 @@ import { fieldChanges, redactedPair } from '../../engine/preview/fields.js';
 import type { ChangeGroup, LiveDiff } from './live.js';
 
 /** Words for each action: of an object, and in the summary of all. */
-const ACTIONS: Readonly<Record<PreviewAction, { readonly ofObject: string; readonly ofAll?: string }>> = {
+export const ACTIONS: Readonly<
+  Record<PreviewAction, { readonly ofObject: string; readonly ofAll?: string }>
+> = {
   created: { ofObject: 'would be created', ofAll: 'to create' },
   changed: { ofObject: 'would be changed', ofAll: 'to change' },
   recreated: { ofObject: 'would be deleted and created again', ofAll: 'to recreate' },
@@ -50,7 +52,7 @@ function plainly(paint: Paint): Paint {
 
 /** Renders what the same change would do to many: the most severe first, then what is kept in full. */
 export function liveText(
-  { compared, counts, changes, others, kept, paused }: LiveDiff,
+  { compared, counts, changes, others, kept, paused, rollouts }: LiveDiff,
   paintAny: Paint,
 ): string {
   const paint = plainly(paintAny);
@@ -63,10 +65,19 @@ export function liveText(
   ].join(', ');
   return [
     paint('bold', `${summary}\n`),
+    ...[rolloutText(rollouts)].filter(Boolean).map((text) => paint('yellow', `${text}\n`)),
     ...changes.map((change) => changeText(change, paint)),
     ...(others > 0 ? [`${number(others)} other changes, each in few objects\n`] : []),
     ...kept.objects.map((object) => objectText(object, paint)),
   ].join('\n');
+}
+
+/** Returns a sentence such as `200 Deployments would roll their pods`; an empty text where none would. */
+export function rolloutText(rollouts: LiveDiff['rollouts']): string {
+  const counts = Object.entries(rollouts);
+  const kinds = counts.map(([kind, count]) => `${number(count)} ${kind}${count === 1 ? '' : 's'}`);
+  const whose = counts.length === 1 && counts[0]?.[1] === 1 ? 'its' : 'their';
+  return counts.length === 0 ? '' : `${kinds.join(' and ')} would roll ${whose} pods`;
 }
 
 function changeText(change: ChangeGroup, paint: Paint): string {
@@ -107,7 +118,7 @@ function countsOf(count: (action: PreviewAction) => number): string {
 }
 
 /** Returns a number such as `10,000`. */
-function number(count: number): string {
+export function number(count: number): string {
   return count.toLocaleString('en');
 }
 

@@ -20,6 +20,14 @@ export function fieldChanges(before: unknown, after: unknown): FieldChange[] {
   }));
 }
 
+/** Matches an item of a list in a path: `[0]` or `[name="web"]`, and not a name in a map, `["app"]`. */
+const ITEM = /\[(?:\d+|\w+=(?:\d+|"(?:[^"\\]|\\.)*"))\]/g;
+
+/** Returns a path such as `.spec.containers[].image`, which is the same for each item of a list. */
+export function ofAnyItem(path: string): string {
+  return path.replace(ITEM, '[]');
+}
+
 type Members = Readonly<Record<string, unknown>>;
 
 interface Pair {

@@ -1,6 +1,12 @@
-import { groupKind } from '../../contract/resource.js';
+import { OperatorError } from '../../contract/error.js';
+import type { RenderedType } from '../../contract/kind.js';
+import { objectId, refOf } from '../../contract/object.js';
 import type { AnyObject, ObjectRef } from '../../contract/object.js';
+import { groupKind } from '../../contract/resource.js';
+import { stepsOf, valuesAt, withValue } from '../../values/fields.js';
+import { fieldChanges } from './fields.js';
 import type { FieldChange } from './fields.js';
+import type { ObjectPreview } from './preview.js';
 
 /** Kinds whose pods are replaced when their template changes. */
 const ROLLED: ReadonlySet<string> = new Set(['Deployment.apps', 'StatefulSet.apps', 'DaemonSet.apps']);
@@ -47,4 +53,36 @@ export function isFixed(before: AnyObject, { path, after }: FieldChange): boolea
   const isSealed = (type === 'ConfigMap' || type === 'Secret') && before.immutable === true;
   if (isSealed && /^\.(?:data|binaryData|stringData|immutable)\b/.test(path)) return true;
   return FIXED[type]?.test(path) ?? false;
+}
+
+/**
+ * Compares what was rendered with what is rendered now, without a cluster: an object is as it was applied, without defaults.
+ * @param typeOf returns the type of children that an object is of
+ */
+export function compareRendered(
+  before: readonly AnyObject[],
+  after: readonly AnyObject[],
+  typeOf: (object: AnyObject) => RenderedType | undefined,
+): ObjectPreview[] {
+  const left = new Map(before.map((object) => [objectId(object), object]));
+  const compared = after.map((rendered): ObjectPreview => {
+    const was = left.get(objectId(rendered));
+    left.delete(objectId(rendered));
+    const base = { ref: refOf(rendered), takes: [], leaves: [] };
+    if (!was) return { ...base, action: 'created', after: rendered };
+    const { createOnly = [], recreate = false } = typeOf(rendered) ?? {};
+    const object = createOnly.reduce<unknown>(
+      (kept, path) => withValue(kept, stepsOf(path), valuesAt(was, path)),
+      rendered,
+    ) as AnyObject;
+    const changes = fieldChanges(was, object);
+    if (changes.length === 0) return { ...base, action: 'unchanged' };
+    const fixed = changes.filter((change) => isFixed(was, change)).map(({ path }) => path);
+    if (fixed.length === 0) return { ...base, action: 'changed', before: was, after: object };
+    if (recreate !== false) return { ...base, action: 'recreated', after: rendered };
+    const message = `${fixed.join(', ')} can't be changed in place: give the object another name, or delete it, and it is created again`;
+    return { ...base, action: 'failed', error: new OperatorError({ reason: 'ImmutableField', message }) };
+  });
+  const base = { action: 'deleted', takes: [], leaves: [] } as const;
+  return [...compared, ...[...left.values()].map((object) => ({ ...base, ref: refOf(object) }))];
 }

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
-import { isFixed, rollsPods } from '../../../src/engine/preview/rollout.js';
+import type { AnyObject } from '../../../src/contract/object.js';
+import { resourceType } from '../../../src/contract/resource.js';
+import { compareRendered, isFixed, rollsPods } from '../../../src/engine/preview/rollout.js';
 
 test.each([
   ['apps/v1', 'Deployment', '.spec.template.spec.containers[name="web"].image', true],
@@ -35,4 +37,45 @@ test('what is refused may depend on the object', () => {
   expect(isFixed(service, { path: '.spec.clusterIP', before: 'None' })).toBe(false);
   expect(isFixed(sealed, { path: '.data.a', after: 'x' })).toBe(true);
   expect(isFixed({ ...sealed, immutable: false }, { path: '.data.a', after: 'x' })).toBe(false);
+});
+
+const deployment = (name: string, spec: object): AnyObject => ({
+  ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name, namespace: 'shop' } },
+  spec,
+});
+const type = resourceType({ apiVersion: 'apps/v1', kind: 'Deployment' });
+
+test('what was rendered is compared with what is rendered, object by object', () => {
+  const before = [
+    deployment('same', { replicas: 1 }),
+    deployment('other', { replicas: 1 }),
+    deployment('gone', {}),
+    deployment('fixed', { selector: { matchLabels: { app: 'a' } } }),
+  ];
+  const after = [
+    deployment('same', { replicas: 1 }),
+    deployment('other', { replicas: 2 }),
+    deployment('new', {}),
+    deployment('fixed', { selector: { matchLabels: { app: 'b' } } }),
+  ];
+  const found = compareRendered(before, after, () => undefined);
+  expect(found.map(({ ref, action, error }) => [ref.name, action, error?.reason])).toEqual([
+    ['same', 'unchanged', undefined],
+    ['other', 'changed', undefined],
+    ['new', 'created', undefined],
+    ['fixed', 'failed', 'ImmutableField'],
+    ['gone', 'deleted', undefined],
+  ]);
+  const [recreated] = compareRendered([before[3]!], [after[3]!], () => ({ ...type, recreate: true }));
+  expect(recreated).toMatchObject({ action: 'recreated' });
+});
+
+test('what stays as it was created does not change', () => {
+  const createOnly = { ...type, createOnly: ['.spec.replicas', '.spec.paused'] };
+  const [kept] = compareRendered(
+    [deployment('a', { replicas: 1 })],
+    [deployment('a', { replicas: 2, paused: true })],
+    () => createOnly,
+  );
+  expect(kept).toMatchObject({ action: 'unchanged' });
 });

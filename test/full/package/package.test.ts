@@ -382,6 +382,7 @@ const VALUES: Readonly<Record<string, string>> = {
     '--output': 'json',
   },
   ...{ '--metrics-cert-path': 'certs', '--metrics-cert-name': 'a.crt', '--metrics-cert-key': 'a.key' },
+  '--since': '.',
   ...{ '--metrics-cert-secret': 'certs', '--selector': 'app=web', '--details': '2' },
   '--watch-namespace-selector': 'team=shop',
   ...{ '--group': 'web.example.com', '--kind': 'Page', '--children': 'ConfigMap', '--package': '0.1.0' },
