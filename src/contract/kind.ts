@@ -207,7 +207,8 @@ export function contributedType(
 }
 
 /** Reports whether custom resources of a kind have its finalizer, or had it in an earlier release. */
-export function hasFinalizers({ finalizes, contributes = [] }: RenderedKind): boolean {
+export function hasFinalizers(kind: Pick<RenderedKind, 'finalizes' | 'contributes'>): boolean {
+  const { finalizes, contributes = [] } = kind;
   return finalizes !== undefined || contributes.length > 0;
 }
 

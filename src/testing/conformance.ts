@@ -20,6 +20,7 @@ import { CHECK_NAMES, formatProgress, formatReport, shortest } from './report.js
 import type { CheckName, CheckResult, Outcome, ConformanceReport } from './report.js';
 import { ANY_SITE, contextOf, effectsOf, elsewhereOf, testedKind } from './tested-kind.js';
 import type { MakeSurroundings, Sample } from './tested-kind.js';
+import { deletion, fields, memory } from './lasting.js';
 import { CONVERGENCE_MILLISECONDS, Pace, removeNamespace } from './trial.js';
 import type { ConformanceRun } from './trial.js';
 import { walk } from './walk-check.js';
@@ -29,7 +30,7 @@ import type { Spec } from './walk.js';
 const CHECKS: Readonly<Record<CheckName, (run: ConformanceRun) => Promise<Outcome> | Outcome>> = {
   'list keys': listKeys,
   ...{ rendering, settling, ownership, collisions, status, drift, kills, references, observed, order },
-  ...{ values, control, adoption, events, walk },
+  ...{ memory, values, control, adoption, deletion, fields, events, walk },
 };
 
 /** Options of a conformance run. */

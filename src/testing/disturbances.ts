@@ -33,7 +33,7 @@ import {
 import type { ConformanceRun } from './trial.js';
 import type { EventFault, KillPoint, Wire } from './wire.js';
 
-type Act = (trial: Trial) => Promise<unknown>;
+export type Act = (trial: Trial) => Promise<unknown>;
 
 /** Step of a trial. */
 interface Step {
@@ -45,7 +45,7 @@ interface Step {
 }
 
 /** Disturbance of an operator while a step is carried out. */
-interface Disturbance {
+export interface Disturbance {
   /** Name of one that a new operator gets: an engine takes longer to list again each time that a watch fails. */
   readonly name?: string;
   readonly begin: (wire: Wire, trial: Trial) => unknown;
@@ -56,7 +56,8 @@ interface Disturbance {
 }
 
 /** Carries out a step under a disturbance. @returns whether the operator was killed by that */
-async function carryOut(trial: Trial, step: Step, { name, begin, end, rest }: Disturbance): Promise<boolean> {
+export async function carryOut(trial: Trial, step: Step, disturbance: Disturbance): Promise<boolean> {
+  const { name, begin, end, rest } = disturbance;
   if (name !== undefined) {
     await trial.start();
     trial.steps.push(`a new operator starts, and ${name}`);
@@ -232,13 +233,13 @@ export async function order(run: ConformanceRun): Promise<Outcome> {
 }
 
 /** Disturbances under which a change of what a construct reads is noticed. */
-const DISTURBANCES: readonly Disturbance[] = [
+export const DISTURBANCES: readonly Disturbance[] = [
   UNDISTURBED,
   ...[1, 2].flatMap((write) => [killed({ write, when: 'before' }), killed({ write, when: 'after' })]),
   { begin: (wire) => (wire.eventFault = () => lost), end: expire },
   { begin: (wire) => (wire.eventFault = () => late) },
 ];
-const DISTURBED = 'each with 4 kills, and with lost and late events';
+export const DISTURBED = 'each with 4 kills, and with lost and late events';
 
 /**
  * Checks that the objects are made of what there is to read, after each change of a course in turn.
@@ -254,14 +255,19 @@ function follows(
   );
   const expect = (trial: Trial): Promise<void> =>
     soon(trial, CONVERGENCE_MILLISECONDS, async () => {
-      const [first] = differences(...(await madeOf(trial)));
-      if (first) throw new Error(first.text);
+      await requireMade(trial);
       await requireMore(trial);
     });
   return trialOfEach(run, items, async (trial, { sample, course, disturbance }) => {
     await trial.startWith(sample);
     for (const change of course) await carryOut(trial, { do: change, expect }, disturbance);
   });
+}
+
+/** @throws where the objects aren't those that are rendered of what there is now */
+export async function requireMade(trial: Trial): Promise<void> {
+  const [first] = differences(...(await madeOf(trial)));
+  if (first) throw new Error(first.text);
 }
 
 /** Returns which objects there are to be, by the hash of their rendering, and which there are; or why there are none. */
@@ -285,7 +291,7 @@ async function madeOf(trial: Trial): Promise<readonly [expected: unknown, found:
   }
 }
 
-function ownRendering({ kind: { rendering } }: ConformanceRun): Partial<RenderedKind> {
+export function ownRendering({ kind: { rendering } }: ConformanceRun): Partial<RenderedKind> {
   return 'each' in rendering ? rendering.each : {};
 }
 

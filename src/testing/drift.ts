@@ -121,7 +121,12 @@ async function driftOne(
 }
 
 /** Changes a field as another manager. @returns false where the API server lets no one */
-async function put(trial: Trial, object: AnyObject, path: FieldPath, value: unknown): Promise<boolean> {
+export async function put(
+  trial: Trial,
+  object: AnyObject,
+  path: FieldPath,
+  value: unknown,
+): Promise<boolean> {
   const { cluster } = trial.run;
   const place = trial.placeOf(object);
   const at = `${collection(place.type, place.namespace)}/${place.name}`;
@@ -140,7 +145,7 @@ async function put(trial: Trial, object: AnyObject, path: FieldPath, value: unkn
 }
 
 /** Returns values that a field may take instead, nothing last. */
-function othersThan(value: unknown): unknown[] {
+export function othersThan(value: unknown): unknown[] {
   if (typeof value === 'boolean') return [!value];
   if (typeof value === 'number') return [value + 1, value - 1, undefined];
   if (typeof value !== 'string') return [undefined];
@@ -149,7 +154,7 @@ function othersThan(value: unknown): unknown[] {
 }
 
 /** Returns the fields that the operator owns, but what ties an object to its owner: without that it belongs to others. */
-function driftableFields(object: AnyObject): FieldPath[] {
+export function driftableFields(object: AnyObject): FieldPath[] {
   return ownedFields(object).filter(
     ([first, second, third = '']) =>
       first !== 'f:metadata' || (second !== 'f:ownerReferences' && !isHashAnnotation(third.slice(2))),
@@ -187,7 +192,7 @@ export function withValueAt(value: unknown, [segment, ...rest]: FieldPath, put: 
   return inner === undefined ? others : { ...others, [segment.slice(2)]: inner };
 }
 
-const TOGETHER = notApplicable('it renders its custom resources together');
+export const TOGETHER = notApplicable('it renders its custom resources together');
 
 /** Checks that nothing is written in a pause, nor drift that is to be left, and that all is made up for once these end. */
 export async function control(run: ConformanceRun): Promise<Outcome> {

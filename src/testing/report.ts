@@ -25,7 +25,8 @@ export const NO_OBJECTS = notApplicable('it makes no objects');
 /** Names of the checks, in the order in which they run. */
 export const CHECK_NAMES = [
   ...(['list keys', 'rendering', 'settling', 'ownership', 'collisions', 'status', 'drift', 'kills'] as const),
-  ...(['references', 'observed', 'order', 'values', 'control', 'adoption', 'events', 'walk'] as const),
+  ...(['references', 'observed', 'memory', 'order', 'values', 'control', 'adoption'] as const),
+  ...(['deletion', 'fields', 'events', 'walk'] as const),
 ];
 
 /** Name of a check. */

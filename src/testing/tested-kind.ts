@@ -125,6 +125,12 @@ export function isContributed({ kind: { rendering } }: Pick<TestedKind, 'kind'>,
   return 'each' in rendering && contributedType(rendering.each, object) !== undefined;
 }
 
+/** Reports whether such an object stays when its custom resource is deleted. */
+export function isKept({ kind: { rendering } }: Pick<TestedKind, 'kind'>, object: AnyObject): boolean {
+  const children = 'each' in rendering ? rendering.each.children : [];
+  return children.some((type) => type.onDelete === 'keep' && groupKind(type) === groupKind(object));
+}
+
 /** Returns the types of children that may be where their owner is only recorded. */
 export function elsewhereOf({ type, rendering }: Kind): readonly RenderedType[] {
   return 'each' in rendering ? rendering.each.children.filter((child) => isElsewhere(type, child)) : [];

@@ -27,6 +27,7 @@ import {
   elsewhereOf,
   generatedOf,
   isContributed,
+  isKept,
   kept,
   rendered,
 } from './tested-kind.js';
@@ -86,6 +87,7 @@ export class Trial implements AsyncDisposable {
   private around: Surroundings;
   private readonly made: readonly Made[];
   private readonly created = new Set<string>();
+  private standing: ReadonlySet<unknown> = new Set();
   private running: Operator | undefined;
 
   private constructor(
@@ -196,9 +198,14 @@ export class Trial implements AsyncDisposable {
     await this.run.cluster.merge(this.place(), { metadata: { annotations: { [annotation]: value } } });
   }
 
-  async delete(propagationPolicy: DeleteOptions['propagationPolicy'] = 'Background'): Promise<void> {
-    this.steps.push(propagationPolicy === 'Orphan' ? 'delete it, and keep its objects' : 'delete it');
-    await this.run.cluster.delete(this.place(), { propagationPolicy });
+  async delete(
+    propagationPolicy: DeleteOptions['propagationPolicy'] = 'Background',
+    name?: string,
+  ): Promise<void> {
+    this.steps.push(
+      propagationPolicy === 'Orphan' ? 'delete it, and keep its objects' : `delete ${name ?? 'it'}`,
+    );
+    await this.run.cluster.delete(this.place(name), { propagationPolicy });
   }
 
   /** Deletes an object. One of the surroundings is created again by its author. */
@@ -318,7 +325,8 @@ export class Trial implements AsyncDisposable {
   async content(cr?: LiveResource): Promise<Normal> {
     const { namespace, elsewhere } = this.site;
     const live = await this.reachable();
-    const objects = live.filter((object) => isApplied(object) || this.original(object));
+    const there = live.filter((object) => isApplied(object) || this.original(object));
+    const objects = cr ? there : there.filter((object) => !isKept(this.run, object));
     const { rendering } = this.run.kind;
     // A construct that observes can replace what is outdated, and has to end as a new custom resource does.
     const isStrict = 'each' in rendering && rendering.each.observes;
@@ -327,6 +335,17 @@ export class Trial implements AsyncDisposable {
       ...(elsewhere !== namespace && { elsewhere }),
       digests: cr ? this.digests(cr, live) : [],
     });
+  }
+
+  /** Takes what there is now, as the objects of a neighbour, for what has to be the same in the end. */
+  async stand(): Promise<void> {
+    this.standing = new Set((await this.objects()).map(({ metadata }) => metadata.uid));
+    this.untouched = await this.content();
+  }
+
+  /** Reports whether an object stays when the custom resource is deleted. */
+  stays(object: AnyObject): boolean {
+    return this.standing.has(object.metadata.uid) || isKept(this.run, object);
   }
 
   /** Reports whether an object belongs to many custom resources, so that none owns it. */
@@ -529,7 +548,7 @@ const UNBOUND_MILLISECONDS = 20_000;
 /** Time after which an operator knows that everything is there. */
 const BEHIND_MILLISECONDS = 3_000;
 export const CONVERGENCE_MILLISECONDS = 12_000;
-const COLLECTED_MILLISECONDS = 45_000;
+export const COLLECTED_MILLISECONDS = 45_000;
 
 /** Members of a trial that waiting needs. */
 export type Rolling = Pick<Trial, 'settled' | 'isAlive' | 'objects' | 'pods' | 'state'> & {
@@ -621,7 +640,7 @@ export async function isGone(trial: Trial, orDead = false): Promise<void> {
   const requireGone = async (): Promise<void> => {
     if (orDead && !trial.isAlive) return;
     if (await trial.run.cluster.find(trial.place())) throw new Error('it is still there');
-    const left = await trial.objects();
+    const left = (await trial.objects()).filter((object) => !trial.stays(object));
     const names = (objects: AnyObject[]): string =>
       objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`).join(', ');
     const own = left.filter((object) => !trial.isShared(object));

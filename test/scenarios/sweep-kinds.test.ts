@@ -9,7 +9,7 @@ import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
 import { sweep } from '../../src/testing/conformance.js';
 import type { ConformanceOptions } from '../../src/testing/conformance.js';
-import { formatReport } from '../../src/testing/report.js';
+import { CHECK_NAMES, formatReport } from '../../src/testing/report.js';
 import type { CheckResult } from '../../src/testing/report.js';
 import type { MakeSurroundings } from '../../src/testing/tested-kind.js';
 import { loadKind } from '../support/bundle.js';
@@ -18,19 +18,20 @@ import { httpRouteCrd } from '../support/http-route-crd.js';
 import { jobWatcherSamples, withJobs } from './support/job-watcher-swept.js';
 import { keepsItsPort, streamIngressSamples, withIngressNginx } from './support/stream-ingress-swept.js';
 
-const CHECKS = [
-  ...['list keys', 'rendering', 'settling', 'ownership', 'collisions', 'status', 'drift', 'kills'],
-  ...['references', 'observed', 'order', 'values', 'control', 'adoption', 'events', 'walk'],
-];
-
 const USES_NOTHING_ELSE = {
   observed: 'it reads nothing of its children',
+  memory: 'it reads nothing of its own status',
   order: 'nothing waits for anything',
   values: 'no values are generated for it',
+  deletion: 'its objects go by their owner references alone',
+  fields: 'no field stays as it was created, or is one of an object of others',
 };
 const REFERS_TO_NOTHING = { references: 'it refers to nothing', ...USES_NOTHING_ELSE };
 const TOGETHER_REASON = 'it renders its custom resources together';
-const TOGETHER = { ...REFERS_TO_NOTHING, control: TOGETHER_REASON, adoption: TOGETHER_REASON };
+const TOGETHER = {
+  ...{ ...REFERS_TO_NOTHING, control: TOGETHER_REASON },
+  ...{ adoption: TOGETHER_REASON, deletion: TOGETHER_REASON },
+};
 
 /** Sweeps a kind, for which all checks hold but those that don't apply. Returns the result of a check. */
 async function swept(
@@ -47,7 +48,7 @@ async function swept(
     why ?? (held ? 'held' : 'failed'),
   ]);
   expect(Object.fromEntries(verdicts), formatReport(report)).toEqual({
-    ...Object.fromEntries(CHECKS.map((check) => [check, 'held'])),
+    ...Object.fromEntries(CHECK_NAMES.map((check) => [check, 'held'])),
     ...notApplicable,
   });
   return (name) => report.checks.find(({ check }) => check === name);

@@ -15,10 +15,20 @@ const sandbox = openSandbox(inject('sandbox'));
 const { kind: journal } = await loadKind('examples/journal/reconstruct.config.mjs');
 const { kind: vault } = await loadKind('test/support/kinds/vault.config.mjs');
 const { kind: referring } = await loadKind('test/support/kinds/referring-vault.config.mjs');
+const { kind: parting } = await loadKind('test/support/kinds/parting.config.mjs');
+const { kind: listing } = await loadKind('examples/listing/reconstruct.config.mjs');
+const { kind: keeper } = await loadKind('test/support/kinds/keeper-keep.config.mjs');
+const { kind: latch } = await loadKind('test/support/kinds/latch.config.mjs');
 const { kind: stamp } = await loadKind('test/support/kinds/stamp.config.mjs');
 const { kind: gate } = await loadKind('test/support/kinds/gate.config.mjs');
 
-type Found = readonly [fault: string, kind: Kind, check: CheckName, message: RegExp, spec?: object];
+type Found = readonly [
+  fault: string,
+  kind: Kind,
+  check: CheckName,
+  message: RegExp,
+  spec?: object | object[],
+];
 
 const found: readonly Found[] = [
   [
@@ -41,6 +51,33 @@ const found: readonly Found[] = [
     'values',
     /^a rotation leaves values in Secret <?\S+-generated$/,
     {},
+  ],
+  [
+    'a memory that makes another object once it is lost',
+    faults.forgetful,
+    'memory',
+    /^Still so after .*of the same spec, it sends (PATCH|DELETE) configmaps\/\S+-\d+$/,
+  ],
+  [
+    'a finalizer that comes late',
+    faults.unsecured(parting),
+    'deletion',
+    /^ConfigMap \S+ is made before the finalizer reconstruct\.kosmos\.io\/parting$/,
+    {},
+  ],
+  [
+    'what is elsewhere and outlives its owner',
+    faults.uncollected(listing),
+    'deletion',
+    /^Still so after .*ConfigMap \S+ stays/,
+    { image: 'a:1', title: 'A' },
+  ],
+  [
+    'a field that does not stay as it was created',
+    faults.thawed(stamp),
+    'fields',
+    /^Still so after .*ConfigMap \S+: \.data\.first is "b" instead of "a", with which it was created$/,
+    [{}, { first: 'b' }],
   ],
   [
     'a pause that is not kept',
@@ -121,7 +158,8 @@ const faulty = found.map(([fault, kind, check, message, spec]) => ({ fault, kind
 
 test.each(faulty)('a planted fault is found: $fault', async ({ kind, check, message, spec }) => {
   const { apiVersion, kind: kindName } = kind.type;
-  const given = spec ? [{ metadata: { name: 'sample' }, spec }] : plantedSamples;
+  const specs = spec === undefined ? [] : [spec].flat();
+  const given = spec ? specs.map((one) => ({ metadata: { name: 'sample' }, spec: one })) : plantedSamples;
   const samples = given.map((sample) => ({ ...sample, apiVersion, kind: kindName }));
 
   // By one seed in seven, no edit of a walk leads from another tag to latest.
@@ -160,6 +198,18 @@ test('of a sound kind with generated values and references, nothing is reported'
       })),
     }),
   });
+
+  expect(report.held, formatReport(report)).toBe(true);
+});
+
+test.each<{ kind: Kind; spec: object; checks: readonly CheckName[] }>([
+  { kind: keeper, spec: {}, checks: ['ownership', 'deletion'] },
+  { kind: parting, spec: { last: 'words' }, checks: ['deletion'] },
+  { kind: latch, spec: { open: true }, checks: ['memory'] },
+])('of a sound $kind.name, nothing is reported', async ({ kind, spec, checks }) => {
+  const { apiVersion, kind: kindName } = kind.type;
+  const sample = { apiVersion, kind: kindName, metadata: { name: 'sample' }, spec };
+  const report = await sweep(kind, [sample], { sandbox, checks, seed: 7 });
 
   expect(report.held, formatReport(report)).toBe(true);
 });

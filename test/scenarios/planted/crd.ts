@@ -32,6 +32,7 @@ export function plantedCrd({ keyed = true, freeImage = false, wide = false } = {
         ...{ color: { type: 'string' }, parts },
       },
     },
+    status: { serial: { type: 'integer' } },
   });
 }
 

@@ -192,6 +192,30 @@ export const blind = (kind: Kind): Kind =>
     return plan(silent as Reader);
   });
 
+/** The finalizer comes after all else. */
+export const unsecured = (kind: Kind): Kind =>
+  withFault(kind, (plan, reader) => {
+    const made = plan(reader);
+    const [first, barrier, ...others] = made.steps;
+    const isFirst = first?.do === 'finalizer' && first.isPresent && barrier?.do === 'barrier';
+    return isFirst ? { ...made, steps: [...others, first] } : made;
+  });
+
+/** What is elsewhere is forgotten with its owner. */
+export const uncollected = (kind: Kind): Kind =>
+  withFault(kind, (plan, reader) => {
+    const made = plan(reader);
+    return { ...made, steps: made.steps.filter((step) => step.do !== 'collect') };
+  });
+
+/** Nothing stays as it was created. */
+export const thawed = (kind: Kind): Kind =>
+  withFault(kind, (plan, reader) => {
+    const made = plan(reader);
+    const steps = made.steps.map((step) => (step.do === 'own' ? { ...step, createOnly: [] } : step));
+    return { ...made, steps };
+  });
+
 /** A rotation replaces the first value alone. */
 export const halfRotated = (kind: Kind): Kind =>
   withFault(kind, (plan, reader) => {
@@ -221,6 +245,22 @@ const unread = (annotation: string): Kind =>
   });
 export const unpaused = unread(PAUSED_ANNOTATION);
 export const uncontrolled = unread(DRIFT_ANNOTATION);
+
+class Serial extends Sound {
+  constructor(scope: Construct, id: string, props: CustomResourceProps<PlantedSpec>) {
+    super(scope, id, props);
+    const { serial } = props.status as { readonly serial?: number };
+    new ApiObject(this, 'Serial', {
+      ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: `${props.metadata.name}-${serial ?? 0}` } },
+    });
+  }
+}
+
+/** Where its status is lost, it makes another object, whatever there is. */
+export const forgetful = defineKind({
+  ...{ ...soundProps, construct: Serial, remembers: true },
+  status: ({ last = {}, now }) => ({ fields: { serial: last.serial ?? now.getTime() } }),
+});
 
 /** Whatever has the name of an object of it is taken as handed over. */
 export const greedy: Kind = {
