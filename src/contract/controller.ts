@@ -115,7 +115,7 @@ export interface Watch {
   readonly concerns?: (object: AnyObject, resource: AnyObject) => boolean;
 }
 
-/** A type of objects of which a controller reads only those that its plans ask for. */
+/** A type of objects of which a controller keeps only those that its plans ask for; of Secrets it reads no others, if they are asked for by name. */
 export interface Lookup {
   readonly type: ResourceType;
   /** Returns what of an object is kept in memory; it must keep `apiVersion`, `kind` and the identity in `metadata`. */

@@ -8,7 +8,9 @@ import { loadKind } from '../support/bundle.js';
 import { configMaps, deployments, eventually, services } from '../support/cluster.js';
 import type { Cluster } from '../support/cluster.js';
 import { startController } from '../support/operator.js';
+import type { Matcher } from '../support/faults.js';
 import { requestsFromNowOn, settled, summary } from '../support/requests.js';
+import { Scenario, writesIn } from '../support/stages.js';
 import { Subject } from '../support/subject.js';
 import { command } from '../support/commands.js';
 import { installGatewayApi, referenceGrants } from '../support/gateway.js';
@@ -158,6 +160,89 @@ test('what one namespace refers to is bounded, and keeps no other from what it r
   await put(secrets, 'beside', secret('x'));
   await sites.create('beside', { secret: 'beside' });
   await sites.ready('beside');
+});
+
+test('names of one namespace come to share a watch, and no change is missed, nor anything that is there, also with kills', async () => {
+  await using scenario = await Scenario.start({ purpose: 'themes', kind: { kind, config } });
+  const { subject, namespace, proxy } = scenario;
+  const place = (name: string) => ({ type: configMaps, namespace, name });
+  const paint = async (name: string, color: string) =>
+    scenario.cluster.merge(place(`theme-${name}`), { data: { color } });
+  const names = [...Array(14).keys()].map((n) => `s${n}`);
+  const colors: Record<string, string> = Object.fromEntries(names.map((name) => [name, 'white']));
+  const haveColors = (...some: readonly string[]) =>
+    eventually(async () => {
+      const found = await Promise.all(
+        some.map(async (name) => {
+          const { data } = await scenario.cluster.get<{ data: { color: string } }>(place(name));
+          return [name, data.color];
+        }),
+      );
+      expect(found).toEqual(some.map((name) => [name, colors[name]]));
+    });
+  await scenario.cluster.create(secrets, {
+    ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'tls', namespace } },
+    ...secret('x'),
+  });
+  for (const name of names)
+    await scenario.cluster.create(configMaps, {
+      ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: `theme-${name}`, namespace } },
+      data: { color: 'white' },
+    });
+  let isCounted = false;
+  const isShared: Matcher = ({ resource, isWatch, query }) => {
+    if (resource !== 'configmaps') return false;
+    isCounted ||= query.get('limit') === '1';
+    return isCounted && isWatch && !query.has('fieldSelector');
+  };
+  const open = () =>
+    proxy.requests
+      .filter(({ resource, isWatch, endedAt }) => resource === 'configmaps' && isWatch && !endedAt)
+      .map(({ query }) => query.get('fieldSelector') ?? 'all');
+
+  const gate = await scenario.held(isShared, async () => {
+    for (const name of names) await subject.create(name, { secret: 'tls', theme: `theme-${name}` });
+  });
+  await haveColors(...names.slice(0, 10));
+  await paint('s0', (colors.s0 = 'black'));
+  await haveColors('s0');
+  gate.open();
+  for (const name of ['s1', 's12', 's13']) await paint(name, (colors[name] = 'red'));
+  await haveColors(...names);
+  // Those that have waited have watches of their own, and of the others there is one beside that of the children.
+  await eventually(() => {
+    expect(open().filter((each) => each === 'all')).toHaveLength(2);
+    expect(open().length).toBeLessThan(6);
+  });
+  await paint('s2', (colors.s2 = 'blue'));
+  await haveColors('s2');
+  await scenario.cluster.delete(place('theme-s3'));
+  colors.s3 = 'none';
+  await haveColors('s3');
+  await scenario.settled();
+  const writesOf = (name: string) =>
+    writesIn(proxy.requests).filter((line) => line.startsWith(`PATCH configmaps/${name} `));
+  // Nothing was rendered of what was seen as missing for a moment.
+  for (const name of names.slice(0, 11))
+    expect(writesOf(name), name).toHaveLength(colors[name] === 'white' ? 1 : 2);
+
+  // Where the next one is killed while it lists them, the one after has what has changed since.
+  await scenario.controller.kill();
+  isCounted = false;
+  await scenario.killedWhileHeld(isShared, () => scenario.startController());
+  await paint('s4', (colors.s4 = 'green'));
+  await scenario.cluster.delete(place('theme-s5'));
+  colors.s5 = 'none';
+  const before = proxy.requests.length;
+  await scenario.startController();
+  await haveColors(...names);
+  await scenario.settled();
+  expect(
+    writesIn(proxy.requests.slice(before))
+      .filter((line) => /configmaps/.test(line))
+      .sort(),
+  ).toEqual(['PATCH configmaps/s4 200', 'PATCH configmaps/s5 200']);
+  scenario.logsNoError();
 });
 
 test('another namespace has to permit it, and may take that back', async () => {

@@ -119,11 +119,18 @@ export class Manager {
         ...{ controller, stores, random, time, workers: props.workers ?? 16 },
         hand: { ...shared, api: common.api, events: recorder, isDry: false },
         ...(Observes && { observer: new Observes({ ...shared, transport: this.gate, controller: name }) }),
-        reflector: (scope, store) =>
-          new Reflector({
-            ...{ ...following, onWentBack, scope, store, optional: true },
-            label: `${watchName({ type: scope.type })} looked up`,
-          }),
+        lookups: {
+          reflector: (scope, store) =>
+            new Reflector({
+              ...{ ...following, onWentBack, scope, store, optional: true },
+              label: `${watchName({ type: scope.type })} looked up`,
+            }),
+          count: async (scope) => {
+            const page = await following.api.list({ ...scope, pageObjects: 1, metadataOnly: true });
+            const { remaining = page.continueToken === undefined ? 0 : Infinity } = page;
+            return page.items.length + remaining;
+          },
+        },
       });
     });
     this.gate.onChange((isUnreachable) => {

@@ -33,8 +33,8 @@ export interface RunnerProps {
   readonly random: () => number;
   /** The server's clock. @default - never known */
   readonly time?: ServerTime;
-  /** Makes what follows a query of its plans. */
-  readonly reflector: LookupsProps['reflector'];
+  /** Asks the API server what queries of its plans find. */
+  readonly lookups: Pick<LookupsProps, 'reflector' | 'count'>;
   /** Keys in work at once. */
   readonly workers: number;
 }
@@ -99,7 +99,7 @@ export class Runner {
     const wake = (key: string): void => {
       queue.add(key, 'child');
     };
-    this.lookups = new Lookups({ reflector: props.reflector, wake, clock });
+    this.lookups = new Lookups({ ...props.lookups, wake, clock });
   }
 
   /** Works until the queue is closed; then every worker finishes what it has begun. Never rejects. */

@@ -60,8 +60,11 @@ export function startedRunner(
     hand: { ...hand, metrics, ...(log && { log }) },
     random: () => 0,
     workers,
-    reflector: () => {
-      throw new Error('nothing is looked up here');
+    lookups: {
+      reflector: () => {
+        throw new Error('nothing is looked up here');
+      },
+      count: () => Promise.resolve(Infinity),
     },
     ...more,
   });
