@@ -1,4 +1,7 @@
 import { expect, test } from 'vitest';
+import { loadKinds } from '../../src/cli/config.js';
+import type { OwnedKind } from '../../src/contract/kind.js';
+import { ROTATE_ANNOTATION } from '../../src/contract/names.js';
 import { rulesFor } from '../../src/install/rules.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
@@ -11,6 +14,7 @@ import {
   eventually,
   grant,
   inBatches,
+  installCrd,
   jobs,
   namespaceType,
   pods,
@@ -107,6 +111,13 @@ test('the objects of a web application are in the namespace of its choice, move,
   expect(await controller.stop()).toBe(0);
 });
 
+/** Returns the values of a Secret as text. */
+async function textsIn(place: Place): Promise<Readonly<Record<string, string>>> {
+  const { data } = await cluster.get<{ data: Readonly<Record<string, string>> }>(place);
+  const decoded = Object.entries(data).map(([key, text]) => [key, atob(text)]);
+  return Object.fromEntries(decoded) as Readonly<Record<string, string>>;
+}
+
 /** What the published types leave out. */
 const wireOf = (operator: Operator): Wire => (operator as unknown as { readonly wire: Wire }).wire;
 
@@ -155,10 +166,7 @@ test('a cluster of PostgreSQL joins its instances, fails over, replaces lost one
     expect(await cluster.list(jobs, namespace)).toEqual([]);
   });
   expect(await created()).toEqual(['pg-1-init', 'pg-2-join', 'pg-3-join']);
-  const { data } = await cluster.get<{ data: Readonly<Record<string, string>> }>(
-    clusters.childPlace(secrets, 'pg-cluster-generated'),
-  );
-  const [password, uri, pgpass] = ['password', 'uri', 'pgpass'].map((key) => atob(data[key]!));
+  const { password, uri, pgpass } = await textsIn(clusters.childPlace(secrets, 'pg-cluster-generated'));
   expect(uri).toBe(`postgresql://app:${password}@pg-rw:5432/app`);
   expect(pgpass).toBe(`pg-rw:5432:app:app:${password}`);
   await isSteady(clusters, 'pg', user);
@@ -244,3 +252,140 @@ test(
     await inBatches(points, live, 6);
   },
 );
+
+test('a cluster of RabbitMQ has a user, grows in nodes and in storage, shrinks in neither, and goes as a whole', async () => {
+  const { kind, config } = await loadKind('examples/rabbitmq/reconstruct.config.mjs');
+  const user = 'operator-110';
+  const rabbits = await Subject.make(cluster, kind, 'rabbits');
+  const { namespace } = rabbits;
+  const storageClassName = `${namespace}-grows`;
+  await cluster.create(
+    resourceType({ apiVersion: 'storage.k8s.io/v1', kind: 'StorageClass', namespaced: false }),
+    {
+      ...{ apiVersion: 'storage.k8s.io/v1', kind: 'StorageClass', metadata: { name: storageClassName } },
+      ...{ provisioner: 'example.com/none', allowVolumeExpansion: true },
+    },
+  );
+  for (let index = 0; index < 4; index++)
+    await cluster.create(resourceType({ apiVersion: 'v1', kind: 'PersistentVolume', namespaced: false }), {
+      ...{ apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name: `${storageClassName}-${index}` } },
+      spec: {
+        ...{ storageClassName, accessModes: ['ReadWriteOnce'], capacity: { storage: '5Gi' } },
+        hostPath: { path: '/never-mounted' },
+      },
+    });
+  await using controller = await startController({
+    ...{ cluster, user, kinds: [kind], config, namespaces: [namespace] },
+    // Those that it gives to the Pods.
+    rights: (installed) => [
+      ...installed,
+      { apiGroups: [''], resources: ['endpoints'], verbs: ['get'] },
+      { apiGroups: [''], resources: ['events'], verbs: ['create'] },
+    ],
+  });
+  const created = await createdJobs(user, namespace);
+  const isWhole = async (): Promise<void> => {
+    await rabbits.ready('mq');
+    for (const type of ['AllReplicasReady', 'ClusterAvailable'])
+      await rabbits.condition('mq', { type, status: 'True' });
+  };
+  const sizes = async (): Promise<unknown> =>
+    (await cluster.list<AnyObject & { spec: { resources: { requests: object } } }>(claims, namespace))
+      .map(({ metadata, spec }) => [metadata.name, spec.resources.requests])
+      .sort();
+  const sized = (count: number, storage: string): unknown =>
+    Array.from({ length: count }, (_, index) => [`persistence-mq-server-${index}`, { storage }]);
+  const spec = (replicas: number, storageGi: number, rabbitmq = {}): object => ({
+    ...{ replicas, rabbitmq, persistence: { storageClassName, storageGi } },
+  });
+
+  await rabbits.create('mq', spec(3, 1));
+  await isWhole();
+  expect(await sizes()).toEqual(sized(3, '1Gi'));
+  expect((await rabbits.get('mq')).status).toMatchObject({ binding: { name: 'mq-default-user' } });
+  const { cookie, username, password, ...texts } = await textsIn(
+    rabbits.childPlace(secrets, 'mq-default-user'),
+  );
+  expect(cookie).toHaveLength(24);
+  const host = `mq.${namespace}.svc`;
+  expect(texts).toEqual({
+    ...{ provider: 'rabbitmq', type: 'rabbitmq', host, port: '5672' },
+    'default_user.conf': `default_user = ${username}\ndefault_pass = ${password}`,
+    connection_string: `amqp://${username}:${password}@${host}:5672/`,
+  });
+  await isSteady(rabbits, 'mq', user);
+
+  for (const less of [spec(2, 1), spec(3, 0)])
+    await expect(rabbits.edit('mq', less)).rejects.toThrow(/scale down is unsupported|shrinking/);
+  await rabbits.edit('mq', spec(4, 2, { additionalConfig: 'log.console.level = debug' }));
+  await isWhole();
+  expect(await sizes()).toEqual(sized(4, '2Gi'));
+  const names = await created();
+  expect(new Set(names).size).toBe(2);
+  expect(names).toEqual([expect.stringMatching('^mq-rebalance-'), expect.stringMatching('^mq-rebalance-')]);
+  await isSteady(rabbits, 'mq', user);
+
+  await rabbits.delete('mq');
+  await eventually(async () => {
+    for (const type of [...kind.children, secrets])
+      expect(await cluster.list(type, namespace, 'messaging.example.com/rabbitmqcluster')).toEqual([]);
+  });
+  expect(await controller.stop()).toBe(0);
+});
+
+test('a login waits for its database, and has texts of its choice, another password and other rights', async () => {
+  const config = 'examples/database-role/reconstruct.config.mjs';
+  const kinds = (await loadKinds({ config, builtIn: [] })) as OwnedKind[];
+  const user = 'operator-111';
+  const [ofRoles, ofDatabases] = kinds as [OwnedKind, OwnedKind];
+  const roles = await Subject.make(cluster, ofRoles, 'logins');
+  const { namespace } = roles;
+  await installCrd(cluster, ofDatabases);
+  const databases = new Subject(cluster, ofDatabases, namespace);
+  await using controller = await startController({ cluster, user, kinds, config, namespaces: [namespace] });
+  const created = await createdJobs(user, namespace);
+  const secret = roles.childPlace(secrets, 'api-role-generated');
+  const spec = {
+    database: 'shop',
+    name: 'api',
+    secretTemplate: { DSN: 'user={{.Role}} password={{.Password}}' },
+  };
+  const dsn = async (): Promise<string> => {
+    const { password, uri, ...chosen } = await textsIn(secret);
+    const { role } = (await roles.get('api')).status as { role?: string };
+    expect(uri).toBe(`postgresql://${role}:${password}@postgres.example.com/shop`);
+    expect(chosen).toEqual({ DSN: `user=${role} password=${password}` });
+    return chosen.DSN!;
+  };
+  /** Waits until another Job is there, and returns its SQL. */
+  const nextSql = async (): Promise<string> => {
+    const name = String((await created()).at(-1));
+    const { spec } = await cluster.get({ type: jobs, namespace, name });
+    return JSON.stringify(spec);
+  };
+
+  await roles.create('api', spec);
+  await roles.condition('api', { type: 'Ready', reason: 'Waiting' });
+  expect(await created()).toEqual([]);
+  await databases.create('shop', { dropOnDelete: true });
+  await databases.ready('shop');
+  await roles.ready('api');
+  expect(await created()).toEqual([expect.stringMatching('^shop-'), expect.stringMatching('^api-')]);
+  expect(await nextSql()).toMatch(/CREATE ROLE .*GRANT \\"shop-owner/);
+  const before = await dsn();
+  await isSteady(roles, 'api', user);
+
+  await cluster.merge(roles.place('api'), { metadata: { annotations: { [ROTATE_ANNOTATION]: '2' } } });
+  await eventually(async () => {
+    expect(await dsn()).not.toBe(before);
+    expect(await created()).toHaveLength(3);
+  });
+  await roles.ready('api');
+  await roles.edit('api', { ...spec, privileges: 'READ' });
+  await eventually(async () => {
+    expect(await created()).toHaveLength(4);
+  });
+  expect(await nextSql()).toMatch(/GRANT \\"shop-reader/);
+  await roles.ready('api');
+  expect(await controller.stop()).toBe(0);
+});
