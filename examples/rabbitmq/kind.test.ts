@@ -23,3 +23,9 @@ test('a single server has nothing to rebalance, and without storage no claim', (
   );
   assert.ok(!kinds.includes('Job') && !kinds.includes('PersistentVolumeClaim'));
 });
+
+test('after each rollout another Job rebalances, as a Job has its image for good', () => {
+  const jobOf = (image: string) =>
+    render(rabbitmq, { ...sample, spec: { replicas: 3, image } }).find(({ kind }) => kind === 'Job');
+  assert.notEqual(jobOf('one')?.metadata.name, jobOf('two')?.metadata.name);
+});

@@ -156,7 +156,7 @@ class Rabbitmq extends Construct {
         ...{ metadata: { name: `persistence-${server}-${ordinal}` }, spec: claim },
       });
 
-    const hash = createHash('sha256').update(JSON.stringify([conf, enabled]));
+    const hash = createHash('sha256').update(JSON.stringify([conf, enabled, spec.image]));
     const checksum = hash.digest('hex').slice(0, 16);
     const annotations = {
       'messaging.example.com/config': checksum,
