@@ -1,8 +1,11 @@
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { repoFolder } from '../../sandbox/paths.js';
 import type { AuditEntry } from '../../sandbox/audit.js';
 import { objectId } from '../../src/contract/object.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
+import { requireAnnounced } from '../../src/testing/announced.js';
 import { announced, observed, unannounced, unseen } from '../upgrade/announced.js';
 import type { ObservedChange } from '../upgrade/announced.js';
 import { lastRelease } from '../upgrade/release.js';
@@ -27,19 +30,21 @@ let stand: ExampleStand;
 let controller: RunningController;
 let sent: readonly AuditEntry[];
 let changes: readonly ObservedChange[];
+let objects: Readonly<Record<'before' | 'after', readonly AnyObject[]>>;
 let before: ReadonlyMap<string, Workload>;
 
 beforeAll(async () => {
   stand = await ExampleStand.open(user);
   await restore(stand, release);
-  const objects = await stand.applied();
+  const left = await stand.applied();
   before = await workloads();
   const requests = await requestsFromNowOn(stand.cluster, user);
   controller = await stand.startController();
   for (const cr of release.customResources) await worked(cr as AnyObject);
   await settled(stand.cluster, user);
   sent = writes(await requests());
-  changes = changesOf(objects, await stand.applied());
+  objects = { before: left, after: await stand.applied() };
+  changes = changesOf(objects.before, objects.after);
 });
 afterAll(() => (stand as ExampleStand | undefined)?.[Symbol.asyncDispose]());
 
@@ -93,9 +98,9 @@ test('it writes nothing but what it changes', () => {
   });
   const isKnown = ({ objectRef: { resource = '', namespace = '', name = '' } = {} }: AuditEntry): boolean =>
     changed.includes(`${resource} ${namespace}/${name}`);
-  const objects = sent.filter(({ objectRef }) => objectRef?.subresource === undefined);
+  const writesOfObjects = sent.filter(({ objectRef }) => objectRef?.subresource === undefined);
 
-  expect(objects.filter((entry) => !isKnown(entry)).map(summary)).toEqual([]);
+  expect(writesOfObjects.filter((entry) => !isKnown(entry)).map(summary)).toEqual([]);
 });
 
 test('it writes no status of what shares objects or makes none, unless something changes', () => {
@@ -108,6 +113,7 @@ test('it writes no status of what shares objects or makes none, unless something
 });
 
 test('no Pod is restarted, but where the changelog says so', async () => {
+  requireAnnounced({ ...objects, announcedIn: join(repoFolder(), 'CHANGELOG.md') });
   const restarted = changes
     .filter(({ fields }) => fields.some((field) => field.startsWith('.spec.template')))
     .filter((change) => unannounced([change], known).length === 0)
