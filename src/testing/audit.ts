@@ -41,6 +41,8 @@ export class WriteAudit {
   /** Applies of what depends on other objects. */
   dependents = 0;
   private readonly isOrdered: boolean;
+  /** Rendering that the last apply was of, by the name of the custom resource. */
+  private readonly last = new Map<string, Rendered>();
   /** Hash of the generated values, by Secret and rotation. */
   private readonly made = new Map<string, string>();
   private readonly values = new Set<string>();
@@ -76,22 +78,27 @@ export class WriteAudit {
 
   /** Returns which object is applied before those are ready that it depends on, judged by what there is now. */
   private async tooEarly(object: AnyObject): Promise<string | undefined> {
-    const hash = recordOf(object)?.hash;
     const of = recordOf(object)?.of;
     const owner = of ? splitKey(of.key).name : controllerOf(object)?.name;
-    if (hash === undefined || owner === undefined) return undefined;
+    if (owner === undefined) return undefined;
     const cr = await this.trial.run.cluster.find<CustomResource>(this.trial.place(owner));
-    const rendered = cr && (await renderingOf(this.trial, cr).catch(ifRefused));
-    const present = rendered?.find((one) => objectId(one) === objectId(object));
+    const now = cr && (await renderingOf(this.trial, cr).catch(ifRefused));
+    const present = now && asApplied(object, now);
     // What was rendered of an earlier state goes by that one.
-    const before = present && rendered?.dependencies?.get(present);
-    if (!before || contentHash(asRecorded(present, object)) !== hash) return undefined;
-    this.dependents++;
-    const wait = waitOf(present, before, readinessIn(await this.trial.objects()));
-    return (
-      wait &&
-      `${object.kind} ${object.metadata.name} is applied while ${wait.ref.kind} ${wait.ref.name} isn't ready (${wait.readiness.reason})`
-    );
+    if (!present) return undefined;
+    const before = now.dependencies?.get(present);
+    if (before) this.dependents++;
+    const readinessOf = readinessIn(before ? await this.trial.objects() : []);
+    const wait = waitOf(present, before ?? [], readinessOf);
+    const last = this.last.get(owner);
+    if (!wait) {
+      this.last.set(owner, now);
+      return undefined;
+    }
+    // So does what is rendered of both, where the operator may not know of the change yet.
+    const earlier = last && asApplied(object, last);
+    if (earlier && !waitOf(earlier, last.dependencies?.get(earlier) ?? [], readinessOf)) return undefined;
+    return `${object.kind} ${object.metadata.name} is applied while ${wait.ref.kind} ${wait.ref.name} isn't ready (${wait.readiness.reason})`;
   }
 
   /** Returns which rule a write of generated values breaks: they are replaced for a rotation alone, and then all of them. */
@@ -114,6 +121,14 @@ export class WriteAudit {
       return `the values in Secret ${metadata.name} are replaced without a rotation`;
     return isLeft ? `a rotation leaves values in Secret ${metadata.name}` : undefined;
   }
+}
+
+/** Returns the object of a rendering as which this one is applied, if it is. */
+function asApplied(object: AnyObject, rendered: Rendered): AnyObject | undefined {
+  const hash = recordOf(object)?.hash;
+  return rendered.find(
+    (one) => objectId(one) === objectId(object) && contentHash(asRecorded(one, object)) === hash,
+  );
 }
 
 /** Reports whether something in the samples depends on another object. */
