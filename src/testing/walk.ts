@@ -294,7 +294,7 @@ class Editor {
   /** Returns a valid spec that may have reached the goal. @param isAlone whether no other field is edited */
   edited(before: Spec, goal: Goal, isAlone: boolean): Spec | undefined {
     const { fields, chance } = this;
-    const { required = [] } = fields.schema;
+    const required = this.neededIn(before);
     const [field = ''] = goal.path;
     const dropped = (spec: Spec, name: string): Spec =>
       required.includes(name) ? { ...spec, [name]: this.make([name]) } : (without(spec, [name]) as Spec);
@@ -369,9 +369,16 @@ class Editor {
     return fields.consistent(path, Object.fromEntries(keys.map((key) => [key, this.make([...path, key])])));
   }
 
+  /** Returns the fields that every edit of a spec keeps: those that are required, and those that are left alone. */
+  private neededIn(before: Spec): readonly string[] {
+    const { fields } = this;
+    const isLeft = (name: string): boolean => fields.isBarred([name]);
+    return [...(fields.schema.required ?? []), ...Object.keys(before).filter(isLeft)];
+  }
+
   /** Drops the fields that don't go with the others, or returns undefined where that is the one to keep. */
   private withoutProblems(spec: Spec, before: Spec, kept: string): Spec | undefined {
-    const needed = [kept, ...(this.fields.schema.required ?? [])];
+    const needed = [kept, ...this.neededIn(before)];
     for (let left = spec; ;) {
       const wrong = this.fields.problems(left, before).map(({ path }) => String(path[1]));
       if (wrong.length === 0) return left;
