@@ -25,9 +25,10 @@ const packedCluster = {
 const withMocks = ['test/cli/fn.test.ts', 'test/cli/synth.test.ts'];
 
 /** Scenarios that take minutes each. */
-const soak = [...['blackhole', 'churn', 'outage', 'overload'], ...['sweep-examples', 'sweep-kinds']].map(
-  (name) => `test/scenarios/${name}.test.ts`,
-);
+const soak = [
+  ...['blackhole', 'churn', 'outage', 'overload', 'upgrade-rollout'],
+  ...['sweep-examples', 'sweep-kinds'],
+].map((name) => `test/scenarios/${name}.test.ts`);
 
 /** Follows a page whose commands judge by the clock, so nothing else runs beside it. */
 const alone = ['test/scenarios/own-kind.test.ts'];

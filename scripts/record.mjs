@@ -1,6 +1,7 @@
-// Produces what the README shows, by real runs: `npm run record` draws the picture and writes the output below each command that
-// stands in a block of `text`; `npm run record -- --check` fails where it differs from what is there.
-import { execFile } from 'node:child_process';
+// Produces what the README and the page on upgrades show, by real runs: `npm run record` draws the picture and writes the output below
+// each command that stands in a block of `text`; `npm run record -- --check` fails where it differs from what is there.
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
@@ -12,7 +13,7 @@ import { drawPicture } from './picture.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const reconstruct = [process.execPath, join(root, 'lib/bundle/reconstruct.mjs')];
-const readme = readFileSync(join(root, 'README.md'), 'utf8');
+const upgrades = readFileSync(join(root, 'docs/upgrades.md'), 'utf8');
 /** The construct of the picture, which replaces that of a new project. */
 const construct = readFileSync(join(root, 'examples/guestbook/construct.ts'), 'utf8');
 /** Characters in a line of the picture, so that a phone shows it, and of an output. */
@@ -31,12 +32,18 @@ const alwaysOpen = [
   "\n  status: () => ({ readiness: { phase: 'ready', reason: 'Open', message: 'Guests may write' } }),\n});",
 ];
 
+/** Lists what is held. */
+const PENDING = 'npx reconstruct release -A --dry-run';
+
+/** Operators that run. */
+const running = new Set();
 const folder = mkdtempSync(join(tmpdir(), 'reconstruct-record-'));
 try {
   const files = await recorded();
   if (process.argv.includes('--check')) check(files);
   else for (const [file, text] of Object.entries(files)) writeFileSync(join(root, file), text);
 } finally {
+  for (const child of running) child.kill('SIGKILL');
   rmSync(folder, { recursive: true });
 }
 
@@ -60,8 +67,112 @@ async function recorded() {
     await run([app]);
     return { picture, outputs: { ...outputs, ...(await recordedApp(typed)) } };
   });
-  const outputs = { ...files.outputs, ...(await recordedSweep(project)) };
-  return { 'README.md': withOutputs(outputs), ...files.picture };
+  const ofUpgrade = await recordedUpgrade(project, kind);
+  const [pending] = Object.entries(ofUpgrade).filter(([command]) => command === PENDING);
+  const outputs = { ...files.outputs, ...Object.fromEntries([pending]), ...(await recordedSweep(project)) };
+  return {
+    'README.md': withOutputs('README.md', outputs),
+    'docs/upgrades.md': withOutputs('docs/upgrades.md', ofUpgrade),
+    ...files.picture,
+  };
+}
+
+/** Follows the page on upgrades. @returns the output of each command */
+async function recordedUpgrade(project, kind) {
+  writeFileSync(join(project, 'src/guestbook/construct.ts'), construct);
+  return withSandbox({ kinds: [kind] }, async ({ sandbox }) => {
+    const env = {
+      ...{ KUBECONFIG: sandbox.adminKubeconfig, KUBECACHEDIR: join(folder, 'upgrade-cache') },
+      PATH: [dirname(sandbox.kubectlPath), process.env.PATH].join(delimiter),
+    };
+    const typed = (words, options) => output(words, { cwd: project, env, ...options });
+    const outputs = {};
+    const shell = (command) => [
+      ...['sh', '-c'],
+      command.replaceAll('npx reconstruct', reconstruct.map((word) => `'${word}'`).join(' ')),
+    ];
+    const shown = async (command, { codes, pattern = / / } = {}) => {
+      if (!upgrades.includes(command)) throw new Error(`docs/upgrades.md doesn't have ${command}`);
+      const run = (words) => typed(words, { ...(codes && { codes }) });
+      outputs[command] = await until(run, shell(command), pattern);
+    };
+    const git = (...words) =>
+      typed([
+        'git',
+        '-c',
+        'user.name=A',
+        '-c',
+        'user.email=a@example.com',
+        '-c',
+        'commit.gpgsign=false',
+        ...words,
+      ]);
+    await git('init', '--quiet');
+    await git('add', '.');
+    await git('commit', '--quiet', '--message', 'Version 1');
+    await typed(['kubectl', 'create', 'namespace', 'reconstruct-system']);
+    await typed(['kubectl', 'apply', '-f', 'samples/guestbook.yaml']);
+    await moreGuestbooks(project, typed);
+    const first = await operator('npx reconstruct run', { project, env });
+    await allReady(typed, 'guestbooks');
+    await first.stop();
+
+    edit(join(project, 'src/guestbook/construct.ts'), hardened);
+    await shown('npx reconstruct diff --since HEAD samples', { codes: [1] });
+    await shown('npx reconstruct diff --all -A', { codes: [1] });
+    const holding = await operator('npx reconstruct run --on-upgrade hold', { project, env });
+    await shown(PENDING, { pattern: /(?:rolls its pods[^]*){4}/ });
+    const status = 'npx reconstruct status guestbook/hello';
+    await shown(status, { pattern: /UpdatePending[^]*└─/ });
+    // What follows is of the Deployment, and as before.
+    outputs[status] = outputs[status].replace(/^└─[^]*/m, '...\n');
+    await shown('npx reconstruct release guestbook/hello');
+    await until(typed, [...'kubectl get deployment hello -o yaml'.split(' ')], /runAsNonRoot/);
+    await allReady(typed, 'guestbooks');
+    await holding.stop();
+
+    await shown('kubectl create quota few --hard=pods=4 -n shop');
+    const rolling = await operator(
+      'npx reconstruct run --on-upgrade 1 --ready-within 20 --leader-elect --leader-election-namespace reconstruct-system',
+      { project, env },
+    );
+    await shown(
+      'kubectl get events -A --field-selector reason=RolloutStopped --no-headers -o custom-columns=:.message',
+      {
+        pattern: /was ready/,
+      },
+    );
+    await shown('kubectl delete quota few -n shop');
+    await shown('npx reconstruct release --resume guestbook', { pattern: /resumed/ });
+    for (const [namespace, [name]] of Object.entries(guestbooks))
+      await until(
+        typed,
+        [...`kubectl get deployment ${name} -n ${namespace} -o yaml`.split(' ')],
+        /runAsNonRoot/,
+      );
+    await rolling.stop();
+    return outputs;
+  });
+}
+
+/** Starts an operator by a command of the page on upgrades. @returns how to stop it */
+async function operator(command, { project, env }) {
+  const [, , ...args] = command.split(' ');
+  if (!upgrades.includes(command)) throw new Error(`docs/upgrades.md doesn't have ${command}`);
+  const [program, bundle] = reconstruct;
+  const ports = ['--metrics-bind-address', '0', '--health-bind-address', '0'];
+  const child = spawn(program, [bundle, ...args, ...ports], {
+    ...{ cwd: project, stdio: 'ignore', env: { ...process.env, NODE_OPTIONS: '', ...env } },
+  });
+  running.add(child);
+  const ended = once(child, 'exit').finally(() => running.delete(child));
+  return {
+    stop: async () => {
+      child.kill('SIGTERM');
+      const [code] = await ended;
+      if (code !== 0) throw new Error(`${command} ended with ${code}`);
+    },
+  };
 }
 
 /** Corrects drift of the sample, and draws its status. */
@@ -97,6 +208,14 @@ async function recordedPicture(typed) {
 
 /** Compares what is live with the next version. */
 async function recordedDiff(project, typed) {
+  await moreGuestbooks(project, typed);
+  await allReady(typed, 'guestbooks');
+  edit(join(project, 'src/guestbook/construct.ts'), hardened);
+  const diff = await typed([...reconstruct, 'diff', '--all', '-A'], { codes: [1] });
+  return { 'npx reconstruct diff --all -A': diff };
+}
+
+async function moreGuestbooks(project, typed) {
   const sample = readFileSync(join(project, 'samples/guestbook.yaml'), 'utf8');
   for (const [namespace, names] of Object.entries(guestbooks)) {
     await typed(['kubectl', 'create', 'namespace', namespace]);
@@ -104,10 +223,6 @@ async function recordedDiff(project, typed) {
     writeFileSync(join(folder, 'more.yaml'), documents.join('\n---\n'));
     await typed(['kubectl', 'apply', '-n', namespace, '-f', join(folder, 'more.yaml')]);
   }
-  await allReady(typed, 'guestbooks');
-  edit(join(project, 'src/guestbook/construct.ts'), hardened);
-  const diff = await typed([...reconstruct, 'diff', '--all', '-A'], { codes: [1] });
-  return { 'npx reconstruct diff --all -A': diff };
 }
 
 /** Has the vault refuse the keys of an App. */
@@ -172,15 +287,16 @@ function edit(file, [before, after]) {
   writeFileSync(file, text.replace(before, after));
 }
 
-/** Returns the README with each output below its command. */
-function withOutputs(outputs) {
+/** Returns a page with each output below its command. */
+function withOutputs(page, outputs) {
   const left = new Set(Object.keys(outputs));
-  const text = readme.replaceAll(/^(```text\n\$ (.*)\n)[^]*?(?=^```$)/gm, (block, start, typed) => {
+  const known = readFileSync(join(root, page), 'utf8');
+  const text = known.replaceAll(/^(```text\n\$ (.*)\n)[^]*?(?=^```$)/gm, (block, start, typed) => {
     left.delete(typed);
     return typed in outputs ? `${start}${outputs[typed].trimEnd()}\n` : block;
   });
   if (left.size > 0)
-    throw new Error(`The README has no block of text that begins with $ ${[...left].join(' or $ ')}`);
+    throw new Error(`${page} has no block of text that begins with $ ${[...left].join(' or $ ')}`);
   return text;
 }
 
@@ -203,6 +319,7 @@ function comparable(text) {
     .replaceAll(/\b(?:\d+m)?[\d.]+ ?m?s\b|\b\d+m\b/g, 'TIME')
     .replaceAll(/(-[0-9a-f]{8,10})-[a-z0-9]{5}\b/g, '$1-POD')
     .replaceAll(/seed \d+/g, 'seed SEED')
+    .replaceAll(/(\bbuild |reconstruct\.kosmos\.io\/release: )[0-9a-f]{8}\b/gi, '$1BUILD')
     .replaceAll(/sweep-\w+\/trial-\d+|trial-\d+/g, 'TRIAL')
     .replaceAll(/ x="\d+"| textLength="\d+"/g, '')
     .replaceAll(/ +/g, ' ');

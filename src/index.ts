@@ -57,6 +57,8 @@ export type {
   StandaloneController,
   RenderInputs,
   Rendering,
+  Rollout,
+  Upgrades,
   FlagValues,
   KindFlag,
   Finding,
@@ -104,6 +106,7 @@ export { groupKind, resourceType } from './contract/resource.js';
 export type { ResourceType, ResourceTypeProps } from './contract/resource.js';
 
 // The core contract.
+export type { PendingChange, PendingReason } from './contract/change.js';
 export type { Action, Change, ChangeSet, Drift, FieldConflict, Wait } from './contract/change.js';
 export type {
   Controller,

@@ -4,7 +4,8 @@ import { NOTHING } from '../contract/plan.js';
 import { keepIdentity } from '../values/projections.js';
 import { resourceType } from '../contract/resource.js';
 
-const namespaceType = resourceType({ apiVersion: 'v1', kind: 'Namespace', namespaced: false });
+/** Type of the namespaces that a selector chooses. */
+export const namespaceType = resourceType({ apiVersion: 'v1', kind: 'Namespace', namespaced: false });
 
 /**
  * Limits a controller to the custom resources in namespaces with these labels. They are followed: a namespace that gains them

@@ -3,8 +3,17 @@ import type { ConditionProps, Readiness } from '../contract/conditions.js';
 import { controlOf } from '../values/control.js';
 import type { Control } from '../values/control.js';
 import type { Controller, Lookup, Reader, Watch } from '../contract/controller.js';
-import { NOTHING } from '../contract/plan.js';
-import type { Conclusion, ContributeStep, EventProps, FinalizerStep, Plan, Step } from '../contract/plan.js';
+import { HOLD, NOTHING } from '../contract/plan.js';
+import type {
+  Conclusion,
+  ContributeStep,
+  EventProps,
+  FinalizerStep,
+  HoldStep,
+  OwnStep,
+  Plan,
+  Step,
+} from '../contract/plan.js';
 import { Renderer } from '../render/renderer.js';
 import { settingsOf } from '../render/synthesize.js';
 import type { OperatorError } from '../contract/error.js';
@@ -23,6 +32,7 @@ import {
   finalizerOf,
   GIVE_UP_ANNOTATION,
   isHashAnnotation,
+  PAUSED_ANNOTATION,
   recordedFieldManager,
   statusFieldManager,
 } from '../contract/names.js';
@@ -66,6 +76,9 @@ import {
   worstOf,
 } from './status.js';
 import type { Failure, LiveResource, RelatedTypeProps, StatusFunction, StatusReport } from './status.js';
+import { namespaceType } from './namespace-selector.js';
+import { NO_BUILD, Updates } from './updates.js';
+import type { Update } from './updates.js';
 
 /** Functions of a kind beside its construct; the adapter handles kinds of every type. */
 export interface OwnFunctions {
@@ -117,6 +130,8 @@ interface Desired {
   readonly generate?: Missing;
   /** The Secret that has the values, as it was before. */
   readonly secret?: AnyObject;
+  /** Treatment of what another build would change. @default - updates aren't held */
+  readonly update?: Update;
 }
 
 /** Parts of a status, beside the desired state. */
@@ -128,6 +143,16 @@ interface StatusParts {
   readonly drifted?: ConditionProps | undefined;
   /** Whether the present generation has yet to be carried out. @default false */
   readonly isEarly?: boolean;
+  /** Outcome of the steps. @default - unknown yet */
+  readonly changes?: ChangeSet;
+}
+
+/** A status, and what else is said with it. */
+interface StatusOutcome {
+  readonly readiness: Readiness;
+  readonly status: object;
+  readonly requeueAt?: Date;
+  readonly updated?: ReturnType<Updates['conclude']>;
 }
 
 /** The adapter from "one custom resource, its own children" to the core contract; made by `defineKind`. */
@@ -148,10 +173,14 @@ export class OwnedChildren implements Controller {
   private readonly warnings = new Map<string, string>();
   /** Whether its custom resources are to have the finalizer. @default - never, nor had they */
   private readonly finalizing?: boolean;
+  private readonly updates?: Updates;
 
   constructor(
     private readonly owning: OwningKind,
-    private readonly context: Pick<KindContext, 'render' | 'inForce' | 'selector' | 'namespaces'>,
+    private readonly context: Pick<
+      KindContext,
+      'render' | 'inForce' | 'selector' | 'namespaces' | 'namespaceSelector' | 'upgrades'
+    >,
     private readonly functions: OwnFunctions = {},
   ) {
     const { selector } = context;
@@ -170,6 +199,7 @@ export class OwnedChildren implements Controller {
     this.kept = new Set(this.recorded.filter(({ onDelete }) => onDelete === 'keep').map(groupKind));
     if (hasFinalizers(owning)) this.finalizing = owning.finalizes ?? true;
     this.renderer = new Renderer(owning, context);
+    if (context.upgrades && !owning.decorates) this.updates = new Updates(this.name, context.upgrades);
   }
 
   reconcile(key: string, reader: Reader, now: Date): Plan {
@@ -185,7 +215,8 @@ export class OwnedChildren implements Controller {
     if (!cr || (isGoing && !isDeleted)) {
       this.renderer.forget(key);
       const release = cr && hasFinalizer && isSelected ? [this.finalizer(cr, false)] : [];
-      return { ...NOTHING, steps: [...release, ...collected] };
+      const wakes = this.updates?.forget(key, now) ?? [];
+      return { steps: [...release, ...collected], conclude: () => ({ status: [], events: [], wakes }) };
     }
     if (!isSelected) return NOTHING;
     const owner = { ...ownerOf(cr), blockOwnerDeletion: !this.owning.decorates };
@@ -193,7 +224,9 @@ export class OwnedChildren implements Controller {
     const own = this.own(cr, reader);
     const known: Pass = { cr, owner, reader, now, controlled, own, ...(isDeleted && { isDeleted }) };
     const pass = this.owning.remembers ? this.recalled(known) : known;
-    const desired = this.desired(pass);
+    const wanted = this.desired(pass);
+    const update = wanted && this.updates && this.updateOf(pass, wanted);
+    const desired = update ? { ...wanted, update } : wanted;
     if (!desired) {
       const next = new Date(now.getTime() + UNKNOWN_MILLISECONDS);
       return { steps: [], conclude: () => ({ status: [], events: [], next }) };
@@ -404,13 +437,53 @@ export class OwnedChildren implements Controller {
     }
   }
 
+  /** Returns how what another build would change is treated; nothing where nothing is applied at all. */
+  private updateOf(pass: Pass, desired: Desired): Update | undefined {
+    const { cr, now, reader, isDeleted } = pass;
+    const { control, error, rendered, generate, handedOver } = desired;
+    if (control.isPaused || isDeleted || generate || (error && rendered.length === 0)) return undefined;
+    const { children, formerChildren, contributes, type } = this.owning;
+    const ownOf = (one: LiveResource): readonly AnyObject[] =>
+      this.own(one, reader, [...children, ...formerChildren]);
+    const own = ownOf(cr);
+    const applied = new Map(own.map((object) => [objectId(object), recordOf(object)?.hash]));
+    const hashes = rendered.map((object) => [objectId(object), contentHash(object)] as const);
+    const pruned = this.pruned(pass, desired).map((step) =>
+      step.do === 'prune' ? objectId(step.object) : '',
+    );
+    const isSame =
+      !contributes &&
+      handedOver.length + pruned.length === 0 &&
+      hashes.every(([id, hash]) => applied.get(id) === hash);
+    const { namespaceSelector } = this.context;
+    const isLookedAfter = ({
+      metadata: { namespace = '', annotations, deletionTimestamp },
+    }: AnyObject): boolean =>
+      deletionTimestamp === undefined &&
+      annotations?.[PAUSED_ANNOTATION] !== 'true' &&
+      (namespaceSelector === undefined || reader.get(namespaceType, namespace) !== undefined);
+    const list = () =>
+      (reader.all(type) as readonly (AnyObject & LiveResource)[])
+        .filter(isLookedAfter)
+        .map((one) => [one, ownOf(one)] as const);
+    return this.updates?.judge({
+      cr,
+      control,
+      own,
+      rendering: contentHash([hashes, pruned]),
+      isSame,
+      now,
+      list,
+    });
+  }
+
   private handedOver(cr: LiveResource, children: readonly AnyObject[]): readonly HandOver[] {
     return reading(children, () => this.functions.handOver?.({ cr: cr as never, children }) ?? []);
   }
 
   private steps(pass: Pass, desired: Desired): Step[] {
     const { cr, owner } = pass;
-    const { control, error, generate, rendered, handedOver } = desired;
+    const { control, error, generate, rendered, handedOver, update } = desired;
     const { fieldManager } = this;
     const { generated, contributes } = this.owning;
     if (control.isPaused) return [];
@@ -424,9 +497,10 @@ export class OwnedChildren implements Controller {
         ...secured,
         { do: 'generate', object: generated.secretOf(cr), owner, fieldManager, ...generate },
       ];
-    return [
-      ...remembered,
-      ...secured,
+    // Once a build is recorded, what is applied later has to say so, too.
+    const wasRecorded = pass.own.some((object) => recordOf(object)?.build);
+    const build = update?.build ?? (wasRecorded ? NO_BUILD : undefined);
+    const changing: Step[] = [
       ...handedOver.map((step) => ({ do: 'handOver', ...step }) as const),
       ...(contributes ? this.ownedAmong(rendered) : rendered).map((object) => {
         const { recreate, createOnly } = this.childTypes.get(groupKind(object)) ?? {};
@@ -449,6 +523,7 @@ export class OwnedChildren implements Controller {
             waitsFor: [...(rendered.dependencies.get(object) ?? [])],
           }),
           ...(control.drift && { drift: control.drift }),
+          ...(build !== undefined && { build: { name: build, at: pass.now.getTime() } }),
         };
       }),
       ...(error || !contributes ? [] : this.contributions(pass, desired)),
@@ -456,6 +531,24 @@ export class OwnedChildren implements Controller {
       { do: 'barrier' },
       ...(error ? [] : this.pruned(pass, desired)),
     ];
+    const first = [...remembered, ...secured];
+    return update?.isHeld ? [...first, ...this.heldSteps(pass, update, changing)] : [...first, ...changing];
+  }
+
+  /** Returns the steps in place of those that change children: what this build doesn't change, or has to make again, is applied as ever, and all else held. */
+  private heldSteps({ cr, reader }: Pass, { isNews }: Update, changing: readonly Step[]): Step[] {
+    const key = keyOf(cr);
+    const isAsEver = (step: Step): step is OwnStep => {
+      if (step.do !== 'own') return false;
+      const live = reader.get(step.object, keyOf(step.object));
+      if (!live) return this.updates?.wasThere(key, step.object) === true;
+      return !step.createOnly && recordOf(live)?.hash === contentHash(step.object);
+    };
+    // It is no update, so it doesn't count as one.
+    const asEver = changing.filter(isAsEver).map(({ build: _, waitsFor: __, ...step }) => step);
+    const steps = changing.filter((step) => !isAsEver(step));
+    const hold: HoldStep = { do: HOLD, object: cr as AnyObject & LiveResource, steps, isNews };
+    return [...asEver, hold];
   }
 
   private remembering(pass: Pass, report: StatusReport<object>, desired: Desired): Step {
@@ -522,7 +615,7 @@ export class OwnedChildren implements Controller {
     const isUnchanged = done.size === Number(done.has('unchanged'));
     // Where nothing can be rendered, what was applied before is all there is to say.
     const children =
-      desired.error && rendered.length === 0
+      (desired.error && rendered.length === 0) || desired.update?.isHeld
         ? pass.own
         : renderedIn(isUnchanged ? pass.controlled : this.controlled(cr, pass.reader), rendered);
     const failed = done.has('failed')
@@ -536,12 +629,13 @@ export class OwnedChildren implements Controller {
     const report = isKept ? { ...latest, fields: remembered } : latest;
     const failure = worstOf(failures) ?? error;
     const drifted = done.has('drifted') ? driftedCondition(changes) : undefined;
-    const parts = { children, report, failure, drifted };
-    const { readiness, status, requeueAt } = this.statusOf(pass, desired, parts);
+    const parts = { children, report, failure, drifted, changes };
+    const { readiness, status, requeueAt, updated } = this.statusOf(pass, desired, parts);
     const events = [
       failure && !pass.isDeleted ? failureEvent(cr, failure) : stalledEvent(cr, readiness),
       drifted || done.has('corrected') ? driftEvent(cr, changes) : undefined,
       made,
+      updated?.event,
     ];
     const { remembers, type, decorates } = this.owning;
     if (decorates) {
@@ -565,6 +659,7 @@ export class OwnedChildren implements Controller {
       events: events.flatMap((event) => (event ? { regarding, event } : [])),
       ...(requeueAt && { next: requeueAt }),
       ...(isNext && { next: 'now' }),
+      ...(updated?.wakes && { wakes: updated.wakes }),
       ...(error && { error }),
     };
   }
@@ -588,15 +683,17 @@ export class OwnedChildren implements Controller {
   private statusOf(
     pass: Pass,
     desired: Desired,
-    { children, report, failure, drifted, isEarly }: StatusParts,
-  ): { readonly readiness: Readiness; readonly status: object; readonly requeueAt?: Date } {
+    { children, report, failure, drifted, isEarly, changes }: StatusParts,
+  ): StatusOutcome {
     const { cr, reader, now } = pass;
-    const { control, rendered } = desired;
+    const { control, rendered, update } = desired;
     const { generated } = this.owning;
     const isPaused = control.isPaused ?? false;
     // In a pause nothing is applied, so nothing waits.
     const waiting =
-      rendered.dependencies && !isPaused ? waitingOf(cr, rendered.dependencies, children, now) : undefined;
+      rendered.dependencies && !isPaused && !update?.isHeld
+        ? waitingOf(cr, rendered.dependencies, children, now)
+        : undefined;
     const judged = failure
       ? failureReadiness(failure)
       : pass.isDeleted
@@ -613,7 +710,15 @@ export class OwnedChildren implements Controller {
     // While nothing is made, as in a pause, its time may have passed.
     const renewAt = renewal && renewal > now ? renewal : undefined;
     const paused = isPaused ? pausedCondition(cr) : undefined;
-    const held = [paused, waiting?.condition, drifted, rotated].filter((one) => one !== undefined);
+    const updated =
+      update && changes
+        ? this.updates?.conclude(cr, update, { own: this.own(cr, reader), changes, readiness, now })
+        : update || isEarly
+          ? this.updates?.standing(cr)
+          : this.updates?.aside(cr, isPaused, now);
+    const held = [paused, waiting?.condition, drifted, rotated, updated?.condition].filter(
+      (one) => one !== undefined,
+    );
     const { conditions = [] } = report;
     const others =
       held.length > 0 ? conditions.filter(({ type }) => !held.some((one) => one.type === type)) : conditions;
@@ -621,9 +726,13 @@ export class OwnedChildren implements Controller {
     const generation = isPaused || isEarly ? observedGenerationOf(cr) : cr.metadata.generation;
     const shown = isPaused && !failure ? asPaused(readiness) : readiness;
     const all = [...standardConditions(shown), ...held, ...others];
-    const times = [waiting?.requeueAt, report.requeueAt, desired.requeueAt, renewAt].filter(
-      (at) => at !== undefined,
-    );
+    const times = [
+      waiting?.requeueAt,
+      report.requeueAt,
+      desired.requeueAt,
+      renewAt,
+      updated?.requeueAt,
+    ].filter((at) => at !== undefined);
     const [requeueAt] = times.sort((a, b) => a.getTime() - b.getTime());
     return {
       readiness,
@@ -633,6 +742,7 @@ export class OwnedChildren implements Controller {
         conditions: dateConditions(all, cr.status?.conditions ?? [], now, generation),
       },
       ...(requeueAt && { requeueAt }),
+      ...(updated && { updated }),
     };
   }
 

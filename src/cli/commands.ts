@@ -103,8 +103,9 @@ export function program(): Command {
     .version(packageVersion())
     .configureHelp({ showGlobalOptions: true });
   const visible = [
-    ...[initCommand, synthCommand, diffCommand, applyCommand, adoptCommand, statusCommand, fnCommand],
-    ...[devCommand, runCommand, installCommand, uninstallCommand, versionCommand, completionCommand],
+    ...[initCommand, synthCommand, diffCommand, applyCommand, adoptCommand, releaseCommand],
+    ...[statusCommand, fnCommand, devCommand, runCommand, installCommand, uninstallCommand],
+    ...[versionCommand, completionCommand],
   ];
   for (const command of visible) all.addCommand(command());
   return all.addCommand(devLoadCommand(), { hidden: true }).addCommand(completeCommand(), { hidden: true });
@@ -118,6 +119,9 @@ const OPERATOR = operatorOption(
 );
 const ANY_OPERATOR = operatorOption('where an operator may be installed (default: any namespace)');
 const OPERATOR_FILES = adminOptions('that of the installed operator', 'those of the installed operator');
+const TARGETS = 'KIND, KIND NAME... or KIND/NAME..., as for kubectl (default: every kind)';
+const ON_UPGRADE =
+  'what another build would change: apply it, hold it until it is released (of all kinds, or of hold=KIND,...), or this many at once';
 const YES = new Option('-y, --yes', 'do not ask, as on a terminal; needed where there is none');
 
 function synthCommand(): Command {
@@ -200,13 +204,26 @@ function adoptCommand(): Command {
     .runs(async () => (await import('./adopt.js')).runAdopt);
 }
 
+function releaseCommand(): Command {
+  const resume = flag('--resume', 'have rollouts that have stopped go on, of KIND or of all kinds');
+  return new Command('release')
+    .description('release custom resources whose update "run --on-upgrade" holds')
+    .argument('[target...]', TARGETS)
+    .option('-n, --namespace <name>', `(default: ${OF_CONTEXT})`, parse.namespace)
+    .option('--dry-run', 'only print what would be released')
+    .addOption(resume.conflicts(['namespace', 'allNamespaces', 'selector']))
+    .with(allNamespaces('custom resources of every namespace'), selectorOption('only custom resources'))
+    .with(ANY_OPERATOR, CONFIG, KINDS, ...CLUSTER)
+    .runs(async () => (await import('./release.js')).runRelease);
+}
+
 function statusCommand(): Command {
   return new Command('status')
     .summary('show the status of custom resources, with children, pods and events')
     .description(
       'Shows the status of custom resources, with children down to the pods, and their last events.',
     )
-    .argument('[target...]', 'KIND, KIND NAME... or KIND/NAME..., as for kubectl (default: every kind)')
+    .argument('[target...]', TARGETS)
     .option('-n, --namespace <name>', `(default: ${OF_CONTEXT})`, parse.namespace)
     .addOption(allNamespaces('custom resources of every namespace'))
     .addOption(selectorOption('only custom resources'))
@@ -266,6 +283,13 @@ function runCommand(): Command {
     flag('--drift <mode>', 'how to treat changes others make to our fields: correct, report or ignore')
       .choices(DRIFT_MODES)
       .default('correct'),
+    flag('--on-upgrade <mode>', ON_UPGRADE, parse.onUpgrade).default({ mode: 'apply' }, 'apply'),
+    flag(
+      '--ready-within <seconds>',
+      'with --on-upgrade NUMBER: stop where one that was ready is not again by then',
+      parse.integer,
+      600,
+    ),
     flag('--leader-elect [boolean]', 'work only with the lease (default: in a Pod, yes)', parse.boolean),
     flag('--no-leader-elect', 'work at once; no other may run beside it'),
     flag(
@@ -330,6 +354,10 @@ export function installCommand(): Command {
       'with --metrics-secure: Secret with the certificate, as of cert-manager (default: self-signed)',
       parse.secretName,
     ),
+    flag('--on-upgrade <mode>', ON_UPGRADE, (text) => {
+      parse.onUpgrade(text);
+      return text;
+    }),
     flag('--omit-user-ids', 'leave UID, GID and fsGroup to the cluster, e.g. OpenShift (default: 65532)'),
     flag('-o, --output <format>', 'helm: a chart with the given options as default values')
       .choices(['yaml', 'json', 'helm'])

@@ -36,6 +36,7 @@ interface InstallOptions extends SharedOptions {
   readonly metricsSecure?: boolean;
   readonly metricsCertSecret?: string;
   readonly omitUserIds?: boolean;
+  readonly onUpgrade?: string;
   readonly argoHealth?: boolean;
   readonly apply?: boolean;
   readonly replace?: boolean;
@@ -55,6 +56,7 @@ export async function runInstall(options: InstallOptions, command: Command): Pro
   const props: InstallProps = {
     ...{ namespace, image, replicas, kinds, controllers, flags: kindFlagValues(options) },
     ...(options.omitUserIds && { omitUserIds: true }),
+    ...(options.onUpgrade !== undefined && { onUpgrade: options.onUpgrade }),
     ...(watchNamespace && { watchNamespaces: watchNamespace }),
     ...(await givenFiles(options)),
     ...(options.monitoring && {

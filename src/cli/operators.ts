@@ -10,7 +10,7 @@ import type {
   Render,
   Sections,
 } from '../contract/kind.js';
-import { LEASE_NAME } from '../contract/names.js';
+import { LEASE_NAME, rolloutStopped } from '../contract/names.js';
 import { byName, describeRef } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { resourceType } from '../contract/resource.js';
@@ -46,9 +46,20 @@ export interface OperatorStatus {
   readonly restraints?: readonly string[];
 }
 
+/** Returns the rollouts that have stopped, by the annotations of the lease: of which kind and build, and why. */
+export function stoppedRollouts({ metadata: { annotations = {} } }: AnyObject) {
+  const prefix = rolloutStopped('');
+  return Object.entries(annotations).flatMap(([name, value]) => {
+    const [, build = '', why = ''] = /^(\S+) stopped (.*)$/s.exec(name.startsWith(prefix) ? value : '') ?? [];
+    return build ? [{ kind: name.slice(prefix.length), build, why }] : [];
+  });
+}
+
 interface KindInNamespace {
   readonly kind: KindData;
   readonly namespace?: string | undefined;
+  /** Reports whether its custom resources say something of a build. @default - none does */
+  readonly mentions?: (build: string) => boolean;
 }
 
 function covers(
@@ -63,7 +74,7 @@ function isResponsible(operator: InstalledOperator, place: KindInNamespace): boo
   return !operator.observesOnly && covers(operator, place);
 }
 
-const leaseType = resourceType({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' });
+export const leaseType = resourceType({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' });
 
 /** Time by which a lease may be late: clocks may differ, and a renewal may be on its way. */
 const TOLERATED_MILLISECONDS = 15_000;
@@ -103,7 +114,7 @@ export async function operatorsFor(
     const { namespace, observesOnly, restraints } = operator;
     const { spec, status } = deployments[index] as Wire<V1Deployment>;
     const [available, replicas] = [status?.availableReplicas ?? 0, spec?.replicas ?? 1];
-    const { leader, fault } = observesOnly ? {} : await leaderIn(namespace, list, now);
+    const { leader, fault, lease } = observesOnly ? {} : await leaderIn(namespace, list, now);
     operators.push({
       ...{ namespace, available, replicas, ...(leader !== undefined && { leader }) },
       ...(restraints.length > 0 && { restraints }),
@@ -112,6 +123,12 @@ export async function operatorsFor(
     // An operator for other kinds or namespaces doesn't matter here.
     const matters = places.length === 0 || places.some((place) => covers(operator, place));
     if (trouble !== undefined && matters) notes.add(trouble);
+    // One of another build is over.
+    for (const { kind, build, why } of lease ? stoppedRollouts(lease) : [])
+      if (places.some((place) => place.kind.name === kind && place.mentions?.(build)))
+        notes.add(
+          `The rollout of ${kind} by build ${build} has stopped: ${why}. "reconstruct release --resume ${kind}" has it go on`,
+        );
   }
   return { operators, unattended, notes: [...notes] };
 }
@@ -140,14 +157,15 @@ async function leaderIn(
   namespace: string,
   list: List,
   now: Date,
-): Promise<{ readonly leader?: string; readonly fault?: string }> {
+): Promise<{ readonly leader?: string; readonly fault?: string; readonly lease?: AnyObject }> {
   const leases = await list({ type: leaseType, namespace, name: LEASE_NAME }).catch(() => undefined);
   if (!leases) return {};
-  const { spec = {} } = (leases[0] ?? {}) as Wire<V1Lease>;
+  const [lease] = leases;
+  const { spec = {} } = (lease ?? {}) as Wire<V1Lease>;
   const { holderIdentity = '', leaseDurationSeconds = 0, renewTime } = spec;
   const isHeld = holderIdentity !== '' && renewTime !== undefined;
   const late = isHeld ? now.getTime() - Date.parse(renewTime) - leaseDurationSeconds * 1000 : Infinity;
-  if (late <= TOLERATED_MILLISECONDS) return { leader: holderIdentity };
+  if (lease && late <= TOLERATED_MILLISECONDS) return { leader: holderIdentity, lease };
   return {
     fault:
       `The operator in ${namespace} does nothing: its lease ${isHeld ? `was renewed last at ${renewTime}` : 'has no holder'}. ` +

@@ -10,6 +10,7 @@ import type { MonitoringPart } from '../install/props.js';
 import { builtInFlags, flagsByKind } from '../kinds/flags.js';
 import { CONFIG_FILE } from './config.js';
 import { packageVersion } from './package.js';
+import type { OnUpgrade } from './upgrades.js';
 
 /** Options of each command that has a cluster. */
 export interface ClusterOptions {
@@ -155,6 +156,16 @@ export function secretName(value: string): string {
 
 export function integer(value: string): number {
   return Number(matching(value, /^[1-9]\d{0,5}$/, 'Write a whole number, 1 or more.'));
+}
+
+/** Reads `apply`, `hold`, `hold=appservice,team`, or how many custom resources are updated at once. */
+export function onUpgrade(value: string): OnUpgrade {
+  const [mode = '', kinds] = value.split('=', 2);
+  if (mode === 'hold')
+    return { mode, ...(kinds !== undefined && { kinds: list(kinds).map((name) => name.toLowerCase()) }) };
+  if (value === 'apply') return { mode: value };
+  const remedy = 'Write apply, hold, hold=KIND,... or how many are updated at once.';
+  return { mode: 'rollout', atOnce: Number(matching(value, /^[1-9]\d{0,5}$/, remedy)) };
 }
 
 export function count(value: string): number {

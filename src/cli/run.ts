@@ -27,6 +27,7 @@ import { BUG, untilInterrupted } from './exit.js';
 import { CliError } from './output.js';
 import { FollowedFile, readAdminFile, sectionsParser } from './admin-file.js';
 import { packageVersion } from './package.js';
+import type { OnUpgrade } from './upgrades.js';
 
 interface RunOptions extends SharedOptions {
   readonly workers: number;
@@ -34,6 +35,9 @@ interface RunOptions extends SharedOptions {
   readonly observeOnly?: boolean;
   readonly selector?: string;
   readonly watchNamespaceSelector?: string;
+  /** @default apply */
+  readonly onUpgrade?: OnUpgrade;
+  readonly readyWithin?: number;
   readonly leaderElect?: boolean;
   readonly leaderElectionNamespace?: string;
   readonly logLevel: LogLevel;
@@ -48,7 +52,12 @@ interface RunOptions extends SharedOptions {
 
 /** `reconstruct run`: the controller. */
 export async function runController(options: RunOptions): Promise<void> {
+  const { onUpgrade = { mode: 'apply' }, readyWithin: readySeconds = 600 } = options;
+  // Before anything of the kinds is loaded, and only where it is used.
+  const upgrades = onUpgrade.mode === 'apply' ? undefined : await import('./upgrades.js');
+  const digestOf = upgrades?.followModules();
   const { kinds, controllers } = await loadControllers(options);
+  const digest = digestOf?.();
   const { selector, watchNamespaceSelector: namespaceSelector } = options;
   checkSelectable([...kinds, ...controllers], options);
   const log = await createLogger({ level: options.logLevel, format: options.logFormat });
@@ -79,6 +88,13 @@ export async function runController(options: RunOptions): Promise<void> {
     ...(watchNamespace && { namespaces: watchNamespace }),
     ...(selector !== undefined && { selector }),
     ...(namespaceSelector !== undefined && { namespaceSelector }),
+    ...(upgrades &&
+      digest !== undefined && {
+        upgrades: upgrades.upgradesOf({
+          ...{ onUpgrade, digest, kinds, inForce, readySeconds, log },
+          lease: () => manager,
+        }),
+      }),
   };
   const controllersBy = ({ policy }: AdminFiles) =>
     [...kinds, ...controllers].flatMap((one) => one.controllers({ ...context, policy: policy?.[one.name] }));
@@ -92,7 +108,16 @@ export async function runController(options: RunOptions): Promise<void> {
       namespace: options.leaderElectionNamespace ?? access.namespace,
       // A host's name alone would be taken for the same holder after a restart, while its predecessor still writes.
       identity: `${hostname()}_${randomUUID()}`,
+      ...(onUpgrade.mode === 'rollout' && {
+        onAnnotated: () => {
+          for (const { name } of kinds) manager.requeueAll(name);
+        },
+      }),
     };
+  if (onUpgrade.mode === 'rollout' && !election)
+    throw new CliError(
+      '--on-upgrade with a number needs leader election, since the lease says where a rollout has stopped; add --leader-elect',
+    );
   const transport = new UndiciTransport(access, `reconstruct/${packageVersion()}`, {
     credentials,
     ...transportOptions(options, ({ outcome, ...request }) => {
@@ -100,13 +125,20 @@ export async function runController(options: RunOptions): Promise<void> {
       log.info({ ...request, ...result }, 'request sent');
     }),
   });
-  const manager = new Manager({
+  const manager: Manager = new Manager({
     ...{ controllers: controllersBy(inForce.current), transport },
     ...{ log, metrics, instance: hostname(), workers: options.workers, drift: options.drift },
     ...(election && { election }),
     // Loaded only where it is used: an operator that runs for months carries no more than it needs.
     ...(observeOnly && { observer: (await import('../engine/preview/observe.js')).Observer }),
+    ...(upgrades && { holder: (await import('../engine/preview/hold.js')).holdOn }),
     ...(watchNamespace && { namespaces: watchNamespace }),
+  });
+  metrics.onScrape(() => {
+    for (const { name } of upgrades ? kinds : []) {
+      const state = context.upgrades?.rollout?.stateOf(name, context.upgrades.build(name) ?? '');
+      metrics.rolloutStopped.set({ controller: name }, state?.isStopped ? 1 : 0);
+    }
   });
   const servers = await startServers(options, { manager, transport, metrics, log });
   endOnBugs(log);
@@ -119,6 +151,9 @@ export async function runController(options: RunOptions): Promise<void> {
       watchNamespaces: watchNamespace ?? namespaceSelector ?? 'all',
       selector,
       observeOnly,
+      ...(context.upgrades && {
+        builds: Object.fromEntries(kinds.map(({ name }) => [name, context.upgrades?.build(name)])),
+      }),
       policy: options.policy,
       policyDigest: files.get('policy')?.digest,
       settings: options.settings,

@@ -49,6 +49,8 @@ export interface Change {
   readonly drift?: Drift;
   /** Whether the same drift was reported before. @default false */
   readonly isKnown?: boolean;
+  /** Changes that held steps would make, in words. @default - unknown */
+  readonly pending?: readonly PendingChange[];
   /** Names of the values that were generated. @default - none */
   readonly made?: readonly string[];
   /** Fields that a shared object was applied without, since others own them. @default - nothing */
@@ -61,6 +63,30 @@ export interface Change {
   /** Reason why it was skipped, where another object has to be ready before. A change of that takes the key again. */
   readonly waitsFor?: Wait;
 }
+
+/** Condition of what a build would change, and doesn't. */
+export const UPDATE_PENDING = 'UpdatePending';
+
+/** Change that is held. */
+export interface PendingChange {
+  readonly reason: PendingReason;
+  /** Sentence without a full stop, such as `Deployment web rolls its pods: .spec.template.spec.containers[0].image`. */
+  readonly text: string;
+  /** Whether it couldn't be found out now, as where the API server refuses for the moment. @default false */
+  readonly isUnsure?: boolean;
+}
+
+/** Kinds of changes, the most severe first. */
+export const PENDING_REASONS = [
+  'Refused',
+  'Recreates',
+  'Deletes',
+  'RollsPods',
+  'Changes',
+  'Creates',
+] as const;
+/** Most severe change of an object that is held. */
+export type PendingReason = (typeof PENDING_REASONS)[number];
 
 /** An object that has to be ready before another is applied, and isn't. */
 export interface Wait {

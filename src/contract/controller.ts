@@ -144,6 +144,8 @@ export type Found =
 export interface Reader {
   /** Returns one object as kept, or nothing if there is none. @throws if no watch of the controller covers the type */
   get(type: TypeRef, key: string): AnyObject | undefined;
+  /** Returns all objects of a type, in no particular order. @throws if no watch of the controller covers the type */
+  all(type: TypeRef): readonly AnyObject[];
   /**
    * Returns the objects of a type that the owner with this UID controls, by their owner reference, or by their record where they have
    * none. That proves nothing: who may create an object may give it any.

@@ -263,6 +263,33 @@ export interface KindContext {
   readonly namespaceSelector?: string;
   /** Namespace of the operator itself. @default default */
   readonly operatorNamespace?: string;
+  /** Treatment of what another build of a kind would change. @default - all is applied at once */
+  readonly upgrades?: Upgrades;
+}
+
+/** Holds back what another build of a kind would change of custom resources that weren't edited. */
+export interface Upgrades {
+  /** Returns the short name of the present build of a kind, of eight hexadecimal digits; nothing where its updates are applied at once. */
+  build(kind: string): string | undefined;
+  /** Number of the term in which this process leads: in between, another one may have had another build. */
+  term(): number;
+  /** Number of custom resources that may be updated at once without a release. @default - none is */
+  readonly rollout?: Rollout;
+}
+
+/** An update that goes from custom resource to custom resource by itself. */
+export interface Rollout {
+  /** Maximum number of custom resources of the present build that aren't ready. */
+  readonly atOnce: number;
+  /** Time in which one that was ready before has to be ready again. */
+  readonly readyMilliseconds: number;
+  /** Returns whether a rollout has been stopped, or when it was last told to go on all the same, in milliseconds; nothing where neither was. */
+  stateOf(
+    kind: string,
+    build: string,
+  ): { readonly isStopped: boolean; readonly resumedAt?: number } | undefined;
+  /** Stops a rollout. @param why a sentence without a full stop */
+  stop(kind: string, build: string, why: string): void;
 }
 
 /** Rendering of a kind's custom resources to manifests. */

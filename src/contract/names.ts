@@ -58,6 +58,14 @@ export const COMPOSED_ANNOTATION = 'reconstruct.kosmos.io/composed';
 /** On a custom resource that is being deleted: `"true"` gives up the work that its kind has left to do. */
 export const GIVE_UP_ANNOTATION = 'reconstruct.kosmos.io/give-up';
 
+/** On a custom resource: the build of its kind whose update it takes, or `always`. */
+export const RELEASE_ANNOTATION = 'reconstruct.kosmos.io/release';
+
+/** On the Lease: the build of a kind whose rollout was stopped, and why; or since when it goes on all the same. */
+export function rolloutStopped(kind: string): string {
+  return `rollout.reconstruct.kosmos.io/${kind}`;
+}
+
 /** Source of names: a custom resource, or anything that looks like one. */
 export type NamedKind = TypeRef;
 

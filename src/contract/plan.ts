@@ -34,6 +34,8 @@ export interface Conclusion {
    * @default - only when something changes
    */
   readonly next?: Date | 'now';
+  /** Other keys to take, since the plan has made way for them. @default - none */
+  readonly wakes?: readonly string[];
   /** Samples of the controller's `metrics`. @default - nothing */
   readonly samples?: readonly Sample[];
   /** Error for which a status can't say all that it should; handled like the error of a plan. @default - nothing failed */
@@ -85,6 +87,13 @@ export interface RememberStep {
   readonly status: object;
 }
 
+/** Build of an operator that applies an object. */
+export interface AppliedBuild {
+  readonly name: string;
+  /** Time of the plan, in milliseconds: of several objects, the latest says which build a custom resource has. */
+  readonly at: number;
+}
+
 /** Object that belongs to one owner: created, corrected by force, and refused with `OwnershipConflict` where others own it. */
 export interface OwnStep {
   readonly do: 'own';
@@ -97,6 +106,8 @@ export interface OwnStep {
   readonly ofOthers?: boolean;
   /** @default - the operator's, which corrects by default */
   readonly drift?: DriftMode;
+  /** Build that applies it, which its record says. @default - none is recorded: updates aren't held, or this object releases none */
+  readonly build?: AppliedBuild;
   /**
    * Whether the object is deleted and created again where an immutable field has to change. Only for objects that are of no value in
    * themselves, or with `orphan`, which leaves what they own to the next one.
@@ -214,6 +225,15 @@ export interface ContributeStep {
 export interface Barrier {
   readonly do: 'barrier';
 }
+
+/** Steps of a custom resource that are held: a dry run finds out what they would change, where that isn't known. */
+export interface HoldStep extends ForeignStep {
+  readonly do: typeof HOLD;
+  /** Whether it is to be found out. */
+  readonly isNews: boolean;
+  readonly steps: Plan['steps'];
+}
+export const HOLD = 'reconstruct/hold';
 
 /** Step with a handler of its own, which its controller brings. */
 export interface ForeignStep {

@@ -141,6 +141,7 @@ function withValues(text: string, { kinds, on, flags = {}, ...props }: ChartProp
   const changed = {
     image: { repository, tag, digest },
     replicas: props.replicas,
+    onUpgrade: props.onUpgrade ?? '',
     omitUserIds: props.omitUserIds ?? false,
     kinds: Object.fromEntries(kinds.map((kind) => [keyOf(kind, kinds), on.includes(kind)])),
     watchNamespaces: props.watchNamespaces ?? [],

@@ -163,11 +163,11 @@ export function operatorOf(deployment: AnyObject): InstalledOperator {
     observesOnly,
     restraints: [
       ...(observesOnly ? ['--observe-only'] : []),
-      ...['--selector', '--watch-namespace-selector'].flatMap((flag) => {
-        const labels = argumentOf(args, flag)?.join();
-        return labels && !(watchNamespaces && flag !== '--selector') ? [`${flag}=${labels}`] : [];
+      ...['--selector', '--watch-namespace-selector', '--drift', '--on-upgrade'].flatMap((flag) => {
+        const value = argumentOf(args, flag)?.join();
+        const isUsual = ['correct', 'apply', '', undefined].includes(value);
+        return isUsual || (watchNamespaces && flag.endsWith('space-selector')) ? [] : [`${flag}=${value}`];
       }),
-      ...(drift ? [`--drift=${drift}`] : []),
     ],
     args,
   };

@@ -306,6 +306,7 @@ function runArguments(props: InstallProps): string[] {
     ...given(['--kinds', '--watch-namespace']),
     ...filesIn(props).map(({ name, folder, key }) => `--${name}=${folder}/${key}`),
     '--leader-elect',
+    ...given(['--on-upgrade']),
     `--metrics-bind-address=:${metricsPortOf(props)}`,
     ...(secureMetrics ? ['--metrics-secure'] : []),
     ...(secureMetrics?.certificateSecret === undefined ? [] : [`--metrics-cert-path=${CERTIFICATE_FOLDER}`]),

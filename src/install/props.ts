@@ -20,6 +20,8 @@ export interface InstallProps extends GivenFiles {
   readonly omitUserIds?: boolean;
   /** Flags of the kinds; they become arguments of the container, and rights may depend on them. */
   readonly flags?: FlagValues;
+  /** Value of `--on-upgrade`. @default - `apply` */
+  readonly onUpgrade?: string;
   readonly monitoring?: MonitoringProps;
   /** Serves metrics by HTTPS, to those who may `get` them by RBAC. @default - to anyone in the cluster, by HTTP */
   readonly secureMetrics?: SecureMetricsProps;
@@ -61,6 +63,7 @@ export function optionsOf(props: InstallProps): InstallOptions {
     ...Object.fromEntries(ADMIN_FILES.map((name) => [`--${name}`, props[name] && MOUNTED[name].configMap])),
     '--metrics-secure': secureMetrics && '',
     ...Object.fromEntries(Object.entries(flags).map(([name, value]) => [name, [value].flat().join()])),
+    '--on-upgrade': props.onUpgrade,
     '--monitoring': monitoring?.parts.join(),
     '--monitoring-labels': labels.join() || undefined,
     '--runbooks': monitoring?.runbooks,

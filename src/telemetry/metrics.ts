@@ -65,6 +65,10 @@ const METRICS = {
   storeObjects: 'gauge reconstruct_store_objects{type} Objects in memory by type',
   customResources:
     'gauge reconstruct_custom_resources{type,state,reason} Custom resources by type, by state (ready, progressing, failing, stalled, deleting, or unseen without conditions), and by the reason of Ready; `other` after 50 reasons, beside those of alerts',
+  pendingUpdates:
+    'gauge reconstruct_pending_updates{type,reason} Custom resources whose update is held, by type, and by the most severe of its changes: Refused, Recreates, Deletes, RollsPods, Changes, Creates',
+  rolloutStopped:
+    'gauge reconstruct_rollout_stopped{controller} 1 while a rollout of --on-upgrade has stopped, and waits for a person',
   eventLoopLagSeconds:
     'gauge reconstruct_event_loop_lag_seconds{quantile} Lateness of timers since the last scrape: mean, p99 and max',
   fencedWrites:

@@ -12,6 +12,7 @@ import {
   isHashAnnotation,
   isOwnAnnotation,
   PAUSED_ANNOTATION,
+  RELEASE_ANNOTATION,
   ROTATE_ANNOTATION,
 } from '../contract/names.js';
 import type { AnyObject } from '../contract/object.js';
@@ -23,6 +24,8 @@ export interface Control {
   readonly isPaused?: boolean;
   /** @default - as for all custom resources */
   readonly drift?: DriftMode;
+  /** Build whose update it takes, or `always`. @default - none */
+  readonly release?: string;
 }
 
 /** Maximum number of characters of a text that asks for a rotation: it is kept in the Secret and in a condition. */
@@ -32,7 +35,7 @@ const MAX_ROTATE = 256;
 const ANNOTATIONS: readonly string[] = [
   ...[APPLIED_HASH_ANNOTATION, ADOPT_BY_ANNOTATION, GENERATED_ANNOTATION, COMPOSED_ANNOTATION],
   CREATED_ANNOTATION,
-  ...[PAUSED_ANNOTATION, DRIFT_ANNOTATION, ROTATE_ANNOTATION, GIVE_UP_ANNOTATION],
+  ...[PAUSED_ANNOTATION, DRIFT_ANNOTATION, ROTATE_ANNOTATION, GIVE_UP_ANNOTATION, RELEASE_ANNOTATION],
 ];
 
 type Annotations = NonNullable<AnyObject['metadata']['annotations']>;
@@ -51,7 +54,13 @@ export function controlOf(annotations: Annotations): Control {
   const drift = annotated(annotations, DRIFT_ANNOTATION, DRIFT_MODES);
   const isPaused = annotated(annotations, PAUSED_ANNOTATION, ['true', 'false']) === 'true';
   annotated(annotations, GIVE_UP_ANNOTATION, ['true', 'false']);
-  return { isPaused, ...(drift && { drift }) };
+  const release = annotations[RELEASE_ANNOTATION];
+  if (release !== undefined && !/^(always|[0-9a-f]{8})$/.test(release))
+    throw invalid(
+      RELEASE_ANNOTATION,
+      `${JSON.stringify(release)} is no build; write the one that the condition UpdatePending names, or always`,
+    );
+  return { isPaused, ...(drift && { drift }), ...(release !== undefined && { release }) };
 }
 
 function annotated<T extends string>(

@@ -1,3 +1,4 @@
+import type { AppliedBuild } from '../contract/plan.js';
 import {
   ADOPT_BY_ANNOTATION,
   APPLIED_HASH_ANNOTATION,
@@ -242,6 +243,8 @@ export interface AppliedRecord {
   readonly owner?: string;
   /** That custom resource, where no owner reference names it. @default - an owner reference does */
   readonly of?: RecordedOwner;
+  /** Build that it was applied by, and when. @default - unknown: updates weren't held then */
+  readonly build?: AppliedBuild;
 }
 
 /** Owner of an object that has no owner reference, as where it is in another namespace. */
@@ -254,18 +257,23 @@ export interface RecordedOwner {
 }
 
 const KEPT = 'kept';
+const BUILD = 'build:';
 
 /** Returns the record in an annotation; undefined where nothing is recorded. Words that later releases add are ignored. */
 export function recordOf(
   { metadata }: KubernetesObject,
   annotation = APPLIED_HASH_ANNOTATION,
 ): AppliedRecord | undefined {
-  const [hash, owner, groupKind, key, kept] = metadata.annotations?.[annotation]?.split(' ') ?? [];
+  const words = metadata.annotations?.[annotation]?.split(' ') ?? [];
+  const last = words.at(-1)?.startsWith(BUILD) ? words.pop() : undefined;
+  const [name, at = ''] = last?.slice(BUILD.length).split('@') ?? [];
+  const [hash, owner, groupKind, key, kept] = words;
   if (hash === undefined) return undefined;
   return {
     hash,
     ...(owner && { owner }),
     ...(groupKind && key && { of: { groupKind, key, isKept: kept === KEPT } }),
+    ...(name && { build: { name, at: Number(at) } }),
   };
 }
 
@@ -281,9 +289,10 @@ export function ownerUidOf(object: KubernetesObject): string | undefined {
 }
 
 /** Returns the value of the annotation that holds a record. */
-export function recordText({ hash, owner, of }: AppliedRecord): string {
+export function recordText({ hash, owner, of, build }: AppliedRecord): string {
   const ofOwner = of ? [of.groupKind, of.key, ...(of.isKept ? [KEPT] : [])] : [];
-  return [hash, ...(owner === undefined ? [] : [owner]), ...ofOwner].join(' ');
+  const ofBuild = build === undefined ? [] : [`${BUILD}${build.name}@${build.at}`];
+  return [hash, ...(owner === undefined ? [] : [owner]), ...ofOwner, ...ofBuild].join(' ');
 }
 
 /** Returns the entries of `metadata.managedFields`. */

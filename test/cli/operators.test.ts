@@ -128,7 +128,7 @@ describe('the operators of a status', () => {
 
   test('say by which options they leave things undone; one that observes looks after nothing, and needs no lease', async () => {
     const observing = startedWith(
-      deployment(1),
+      deployment(1, { onUpgrade: 'hold=appservice,team' }),
       ['--selector=team=a,!old', '--watch-namespace-selector=env=prod'],
       {
         OBSERVE_ONLY: 'true',
@@ -143,6 +143,7 @@ describe('the operators of a status', () => {
             '--selector=team=a,!old',
             '--watch-namespace-selector=env=prod',
             '--drift=warn',
+            '--on-upgrade=hold=appservice,team',
           ],
         },
       ],
@@ -152,9 +153,28 @@ describe('the operators of a status', () => {
           '"kubectl logs -n ops deployment/reconstruct" shows what it would do',
       ],
     });
-    const usual = startedWith(deployment(1), ['--observe-only=false'], { DRIFT: 'correct', SELECTOR: '' });
+    const usual = startedWith(deployment(1, { onUpgrade: 'apply' }), ['--observe-only=false'], {
+      ...{ DRIFT: 'correct', SELECTOR: '' },
+    });
     const { operators, notes } = await operatorsFor([place], sourceOf([usual, held]), now);
     expect([operators?.[0]?.restraints, notes]).toEqual([undefined, []]);
+  });
+
+  test('have a note of a rollout that has stopped, unless it is of another kind or build', async () => {
+    const annotations = {
+      'rollout.reconstruct.kosmos.io/appservice': '0a1b2c3d stopped AppService shop/web is not ready',
+      'rollout.reconstruct.kosmos.io/team': '0a1b2c3d stopped AppService shop/web is not ready',
+    };
+    const lease = { ...held, metadata: { ...held.metadata, annotations } };
+    const noted = async (build: string) => {
+      const mentions = (other: string): boolean => other === build;
+      return (await operatorsFor([{ ...place, mentions }], sourceOf([deployment(2), lease]), now)).notes;
+    };
+    expect(await noted('0a1b2c3d')).toEqual([
+      'The rollout of appservice by build 0a1b2c3d has stopped: AppService shop/web is not ready. ' +
+        '"reconstruct release --resume appservice" has it go on',
+    ]);
+    expect(await noted('ffffffff')).toEqual([]);
   });
 
   test('that may not be read are a note; a lease that may not be read is none', async () => {

@@ -44,6 +44,7 @@ function planned(props: Partial<Props>, objects: readonly AnyObject[], key = 'sh
     controller!.watches.find(({ type }) => type.kind === object.kind)!.mapsTo(object);
   const reader: Reader = {
     get: (type, name) => objects.find((one) => groupKind(one) === groupKind(type) && keyOf(one) === name),
+    all: () => [],
     controlledBy: () => [],
     mappedTo: (type) =>
       objects.filter((one) => groupKind(one) === groupKind(type) && keysOf(one).includes(key)),

@@ -70,7 +70,7 @@ function planned(
   // No field manager applies it.
   const controlledBy = ({ kind }: { kind: string }, _: string, manager?: string) =>
     kind === 'Secret' && kept && manager === undefined ? [kept] : [];
-  const rest = { mappedTo: () => [], find: () => ({}) };
+  const rest = { all: () => [], mappedTo: () => [], find: () => ({}) };
   return {
     watch,
     kept,

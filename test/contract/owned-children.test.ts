@@ -82,6 +82,7 @@ function readerOf({ children = [], related = [], ...given }: Given): Reader {
   return {
     get: (type, key) =>
       groupKind(type) === 'Widget.demo.io' && key === 'shop/web' ? (found as never) : undefined,
+    all: () => [],
     controlledBy: (type, uid, manager) =>
       children.filter(
         (child) =>
@@ -326,7 +327,7 @@ describe('OwnedChildren, plans', () => {
   ])('are empty for what is %s', (_, gone) => {
     const plan = planned({ cr: gone, children: [object(SERVICE, 'old')] });
     expect({ ...plan, conclude: plan.conclude([]) }).toEqual({
-      ...{ steps: [], conclude: { status: [], events: [] } },
+      ...{ steps: [], conclude: { status: [], events: [], wakes: [] } },
     });
   });
 

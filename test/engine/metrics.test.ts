@@ -140,6 +140,17 @@ describe('Stores', () => {
       ]);
     });
 
+    it('counts the updates that are held, by the most severe change', async () => {
+      const { stores, lines } = measured([watch(WIDGET)]);
+      const pending = { a: 'True RollsPods', b: 'True RollsPods', c: 'False Updating', d: 'True MadeUp' };
+      for (const [name, UpdatePending] of Object.entries(pending))
+        stores[0]?.observed(widget(name, { UpdatePending }));
+      const of = 'reconstruct_pending_updates{type="Widget.example.com",reason=';
+      const shown = [`${of}"RollsPods"} 2`, `${of}"other"} 1`];
+      expect((await lines('reconstruct_pending_updates')).sort()).toEqual(shown);
+      expect((await lines('reconstruct_pending_updates')).sort()).toEqual(shown);
+    });
+
     it('shows reasons that alerts select, whatever others are made up', async () => {
       const { stores, lines } = measured([watch(WIDGET)]);
       for (let index = 0; index < 60; index++)

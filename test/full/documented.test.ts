@@ -69,6 +69,11 @@ const pages: Readonly<Record<string, Page>> = {
     prepare: asCloned,
     setUp: ['npm run sandbox -- up', 'export KUBECONFIG="$(npm run --silent sandbox -- kubeconfig)"'],
   },
+  'docs/upgrades.md': {
+    prepare: asCloned,
+    // scripts/record.mjs runs all commands of that page, and test/full/readme.test.ts its outputs.
+    setUp: commandsOf('docs/upgrades.md').map(({ text }) => text),
+  },
   'docs/on-call.md': { prepare: asCloned, setUp: [] },
   'docs/coming-from.md': { prepare: asShown('docs/coming-from.md'), setUp: [] },
   'bench/README.md': {

@@ -155,6 +155,15 @@ describe('the chart', () => {
     expect(JSON.stringify([...objects])).not.toMatch(/runAsUser|runAsGroup|fsGroup/);
   });
 
+  test.each([5, 'hold=appservice'])(
+    'holds what a new build would change, as install does: %s',
+    async (value) => {
+      expect(await rendered({ onUpgrade: value })).toEqual(
+        installed({ kinds: [appService, jobWatcher], onUpgrade: String(value) }),
+      );
+    },
+  );
+
   test('has image, replicas and policy from its values', async () => {
     const digest = `sha256:${'a'.repeat(64)}`;
     const parsed = { appservice: { maxSize: 3, imageRegistries: ['r.io'] } };

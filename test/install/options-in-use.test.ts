@@ -83,6 +83,7 @@ describe('an installation with fewer options than are in use', () => {
       '--ingress-namespace edge:',
     ],
     ['user IDs', { omitUserIds: true, monitoring }, { monitoring }, '--omit-user-ids:'],
+    ['held updates', { onUpgrade: 'hold' }, {}, '--on-upgrade hold:'],
     ['secure metrics', { secureMetrics: {} }, {}, '--metrics-secure:'],
     [
       'their certificate',

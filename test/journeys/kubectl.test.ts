@@ -45,7 +45,18 @@ async function waitsForReady(name: string, timeout: string): Promise<boolean> {
 }
 
 describe('kubectl get', () => {
-  const columns = ['Name', 'Ready', 'Reason', 'Desired', 'Available', 'Ports', 'Age', 'Image', 'Message'];
+  const columns = [
+    'Name',
+    'Ready',
+    'Reason',
+    'Desired',
+    'Available',
+    'Ports',
+    'Age',
+    'Image',
+    'Update',
+    'Message',
+  ];
 
   test('shows how an AppService fares, and its ports as those of a Service', async () => {
     const ports = [
@@ -70,8 +81,8 @@ describe('kubectl get', () => {
     expect(head).toMatch(/^NAME +READY +REASON +DESIRED +AVAILABLE +PORTS +AGE$/);
     expect(line).toMatch(/^shown +True +Available +2 +2 +\S+ +\d+s$/);
     const [wideHead, wideLine] = (await kubectl(['get', 'appsvc', 'shown', '-o', 'wide'])).stdout.split('\n');
-    expect(wideHead).toMatch(/ PORTS +AGE +IMAGE +MESSAGE$/);
-    expect(wideLine).toMatch(/ example\.com\/web:1 +2 of 2 replicas are available$/);
+    expect(wideHead).toMatch(/ PORTS +AGE +IMAGE +UPDATE +MESSAGE$/);
+    expect(wideLine).toMatch(/ example\.com\/web:1 +(?:<none> +)?2 of 2 replicas are available$/);
     const asService = (await kubectl(['get', 'service', 'shown', '--no-headers'])).stdout.split(/ +/)[4];
     expect(row.Ports).toBe(asService);
   });

@@ -152,6 +152,7 @@ function expectedStatus(
   const reader: Reader = {
     get: (type, key) =>
       groupKind(type) === groupKind(kind.type) ? (cr as unknown as AnyObject) : of(type).objects.get(key),
+    all: () => [],
     controlledBy: (type, uid) => of(type).byOwner.get(uid) ?? [],
     mappedTo: (type, key) => of(type).byKey.get(key) ?? [],
     find: () => ({}),

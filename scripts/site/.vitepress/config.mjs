@@ -18,7 +18,7 @@ const repository = GITHUB_REPOSITORY && `${GITHUB_SERVER_URL}/${GITHUB_REPOSITOR
 
 /** Pages in the order in which they are read; every other page of a folder follows by its name. */
 const sections = {
-  Tutorials: ['docs/tutorial.md', 'docs/your-own-kind.md'],
+  Tutorials: ['docs/tutorial.md', 'docs/your-own-kind.md', 'docs/upgrades.md'],
   'Run apps': [
     'docs/built-in-kinds.md',
     'docs/in-a-chart.md',

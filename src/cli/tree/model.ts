@@ -1,4 +1,5 @@
 import type { EventsV1Event, V1Pod } from '@kubernetes/client-node';
+import { UPDATE_PENDING } from '../../contract/change.js';
 import type { Phase } from '../../contract/conditions.js';
 import type { CustomResourceDefinition } from '../../contract/crd.js';
 import { messageOf } from '../../contract/error.js';
@@ -157,7 +158,7 @@ const KNOWN: ReadonlySet<string> = new Set([...WORDS, 'Available', 'Progressing'
 /** Conditions that are shown where they are True, with their reason, and left out otherwise. */
 const NEWS: ReadonlySet<string> = new Set([
   ...['ScopeLimited', 'Overlapping', 'ClockSkewed', 'Paused', 'Drifted', 'Waiting'],
-  ROTATED,
+  ...[ROTATED, UPDATE_PENDING],
 ]);
 
 /**
@@ -314,29 +315,18 @@ interface TreeScope {
  * @throws CliError with exit code 3 where the kinds aren't installed; OperatorError where the cluster refuses
  */
 export async function look(scope: TreeScope, list: List, now = new Date()): Promise<StatusDocument> {
-  const found: { readonly target: Target; readonly crs: readonly AnyObject[] }[] = [];
-  const failures: ListFailure[] = [];
-  for (const target of scope.targets) {
-    const { type } = target.kind;
-    const namespace = type.namespaced ? scope.namespace : undefined;
-    const where = { type, namespace, name: target.name, selector: scope.selector };
-    const crs = await list(where).catch(noting(type, failures));
-    if (crs) found.push({ target, crs: byName(crs) });
-  }
-  const missing = failures.filter(({ error }) => error.kindNotServed);
-  const unreadable = failures.filter(({ error }) => !error.kindNotServed);
-  // A missing right is worth more to the reader than a kind that isn't installed.
-  const [worst] = [...unreadable, ...missing];
-  if (found.length === 0 && worst)
-    throw worst.error.kindNotServed
-      ? notInstalled(missing.map(({ type }) => type.kind))
-      : classify(worst.error, 'Look for custom resources');
+  const { found, missing, unreadable } = await customResources(scope, list);
   const resources = await Promise.all(
     found.flatMap(({ target, crs }) => crs.map((cr) => resourceStatus(cr, target, scope, list))),
   );
-  const places = found.flatMap(({ target: { kind }, crs }) =>
-    [...new Set(crs.map(({ metadata }) => metadata.namespace))].map((namespace) => ({ kind, namespace })),
-  );
+  const places = found.flatMap(({ target: { kind }, crs }) => {
+    const updates = crs.flatMap((cr) =>
+      statusOf(cr).conditions.filter(({ type }) => type === UPDATE_PENDING),
+    );
+    const mentions = (build: string): boolean => updates.some(({ message }) => message?.includes(build));
+    const namespaces = new Set(crs.map(({ metadata }) => metadata.namespace));
+    return [...namespaces].map((namespace) => ({ kind, namespace, mentions }));
+  });
   const { operators, unattended, notes } =
     scope.operators === false
       ? { operators: undefined, unattended: [], notes: [] }
@@ -356,6 +346,28 @@ export async function look(scope: TreeScope, list: List, now = new Date()): Prom
     ...(missing.length > 0 && { notInstalled: missing.map(({ type }) => type.kind) }),
     ...(unreadable.length > 0 && { unreadable: unreadable.map(({ type }) => type.kind) }),
   };
+}
+
+/** Lists the custom resources of a scope, and finds what can't be listed. @throws as `look` where that is all */
+export async function customResources(scope: TreeScope, list: List) {
+  const found: { readonly target: Target; readonly crs: readonly AnyObject[] }[] = [];
+  const failures: ListFailure[] = [];
+  for (const target of scope.targets) {
+    const { type } = target.kind;
+    const namespace = type.namespaced ? scope.namespace : undefined;
+    const where = { type, namespace, name: target.name, selector: scope.selector };
+    const crs = await list(where).catch(noting(type, failures));
+    if (crs) found.push({ target, crs: byName(crs) });
+  }
+  const missing = failures.filter(({ error }) => error.kindNotServed);
+  const unreadable = failures.filter(({ error }) => !error.kindNotServed);
+  // A missing right is worth more to the reader than a kind that isn't installed.
+  const [worst] = [...unreadable, ...missing];
+  if (found.length === 0 && worst)
+    throw worst.error.kindNotServed
+      ? notInstalled(missing.map(({ type }) => type.kind))
+      : classify(worst.error, 'Look for custom resources');
+  return { found, missing, unreadable };
 }
 
 const podType = resourceType({ apiVersion: 'v1', kind: 'Pod' });

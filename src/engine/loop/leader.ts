@@ -14,7 +14,12 @@ import type { ApiRequest, ApiResponse, Transport } from '../../client/transport.
 export interface Lease {
   readonly apiVersion: string;
   readonly kind: string;
-  readonly metadata: { readonly namespace: string; readonly name: string; readonly resourceVersion?: string };
+  readonly metadata: {
+    readonly namespace: string;
+    readonly name: string;
+    readonly resourceVersion?: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
   readonly spec?: LeaseSpec;
 }
 
@@ -44,6 +49,8 @@ export interface ElectorProps {
   readonly onLeading: (aloneSinceMonotonic: number) => void;
   /** The lease is lost: work has to stop. Called synchronously. */
   readonly onLost: () => void;
+  /** The annotations of the lease have changed. @default - nothing follows from them */
+  readonly onAnnotated?: () => void;
 }
 
 /** State of a candidate. */
@@ -63,6 +70,8 @@ export class Elector implements Fence {
   private state: Candidacy = { is: 'waiting' };
   private readonly observed: ObservedLease;
   private failure: string | undefined;
+  /** Annotations that the next renewal writes. */
+  private readonly noted = new Map<string, string>();
   private readonly stopping = new AbortController();
   private readonly tried = new AbortController();
   private readonly collection: string;
@@ -83,6 +92,16 @@ export class Elector implements Fence {
   /** Time at which the last successful renewal was sent; undefined while the lease isn't ours. */
   get renewedAt(): Instant | undefined {
     return this.state.is === 'leading' ? this.state.renewedAt : undefined;
+  }
+
+  /** Returns an annotation of the lease. */
+  annotation(name: string): string | undefined {
+    return this.noted.get(name) ?? this.observed.lease?.metadata.annotations?.[name];
+  }
+
+  /** Writes an annotation of the lease with its next renewal. */
+  annotate(name: string, value: string): void {
+    this.noted.set(name, value);
   }
 
   /** Reports whether this process may write: by the age of the last renewal, since timers may be late. */
@@ -146,7 +165,7 @@ export class Elector implements Fence {
       if (await this.claim(this.observed.lease)) return;
       metrics.leaderSlowPath.inc({ name: LEASE_NAME });
     }
-    this.observed.observe(await this.get(signal));
+    this.observe(await this.get(signal));
     const { holder, lease } = this.observed;
     if (holder !== identity) this.lose(holder ? `${holder} has it` : 'it was taken away');
     if (holder === identity || this.observed.remaining() <= 0) await this.claim(lease);
@@ -163,10 +182,15 @@ export class Elector implements Fence {
     const sentAt = instant(clock);
     const spec = claimed(seen?.spec, identity, LEASE.durationSeconds, sentAt.wall);
     const metadata = { namespace, name: LEASE_NAME };
+    const noted = [...this.noted];
+    const annotations = { ...seen?.metadata.annotations, ...Object.fromEntries(noted) };
     try {
-      this.observed.observe(
+      this.observe(
         seen
-          ? await this.update({ ...seen, spec }, signal)
+          ? await this.update(
+              { ...seen, ...(noted.length > 0 && { metadata: { ...seen.metadata, annotations } }), spec },
+              signal,
+            )
           : await this.send('Create', signal, {
               ...{ method: 'POST', path: this.collection },
               body: { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec },
@@ -177,8 +201,16 @@ export class Elector implements Fence {
       if (isConflict(error) && (seen || !isMissing(error))) return false;
       throw error;
     }
+    for (const [name, value] of seen ? noted : [])
+      if (this.noted.get(name) === value) this.noted.delete(name);
     this.renewed(sentAt);
     return true;
+  }
+
+  private observe(lease: Lease | undefined): void {
+    const before = JSON.stringify(this.observed.lease?.metadata.annotations);
+    this.observed.observe(lease);
+    if (before !== JSON.stringify(lease?.metadata.annotations)) this.props.onAnnotated?.();
   }
 
   private async giveBack(held: Lease): Promise<void> {
@@ -226,6 +258,7 @@ export class Elector implements Fence {
     if (this.state.is !== 'leading') return;
     const { log, metrics, onLost } = this.props;
     this.enter({ is: 'waiting' });
+    this.noted.clear();
     metrics.leader.set({ name: LEASE_NAME }, 0);
     metrics.leadershipLosses.inc({ name: LEASE_NAME });
     log.warn({ why }, 'lost the lease');

@@ -1,7 +1,8 @@
+import { PENDING_REASONS, UPDATE_PENDING } from '../../contract/change.js';
 import type { Condition } from '../../contract/conditions.js';
 import type { Controller } from '../../contract/controller.js';
 import type { AnyObject } from '../../contract/object.js';
-import type { DriftMode } from '../../contract/plan.js';
+import type { DriftMode, ForeignHandler } from '../../contract/plan.js';
 import { groupKind } from '../../contract/resource.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { ALERTED_REASONS, type Metrics } from '../../telemetry/metrics.js';
@@ -38,6 +39,8 @@ export interface ManagerProps {
   readonly drift?: DriftMode;
   /** With it, nothing is written, and what would be done is reported; not beside an election. @default - plans are carried out */
   readonly observer?: typeof Observer;
+  /** Makes the handler of held steps, which no plan has without it. @default - none */
+  readonly holder?: (transport: Transport) => ForeignHandler;
   /** Works only while it holds the lease. @default - works at once, and with any number of others */
   readonly election?: ElectionProps;
   /** @default systemClock */
@@ -48,7 +51,7 @@ export interface ManagerProps {
   readonly freeze?: boolean;
 }
 
-export type ElectionProps = Pick<ElectorProps, 'namespace' | 'identity'>;
+export type ElectionProps = Pick<ElectorProps, 'namespace' | 'identity' | 'onAnnotated'>;
 
 /** Part of the engine that isn't ready. */
 export interface NotReady {
@@ -90,6 +93,8 @@ export class Manager {
   private readonly running: readonly RunningController[];
   private readonly watches: readonly WatchPart[];
   private readonly elector: Elector | undefined;
+  /** Number of terms in which this process has led. */
+  term = 0;
 
   constructor(private readonly props: ManagerProps) {
     const { controllers, log, metrics, instance, namespaces = [], election, observer: Observes } = props;
@@ -111,12 +116,13 @@ export class Manager {
     const onWentBack = (listedBefore: number): void => {
       leadership.wentBack(listedBefore, clock.monotonic());
     };
+    const handlers = props.holder ? [props.holder(this.gate)] : [];
     const runners = controllers.map((controller) => {
       const { name, kind } = controller;
       const ofController = log.child({ controller: name, kind });
       const shared = { clock, metrics, memory, drift, log: ofController };
       return new Runner({
-        ...{ controller, stores, random, time, workers: props.workers ?? 16 },
+        ...{ controller, stores, random, time, handlers, workers: props.workers ?? 16 },
         hand: { ...shared, api: common.api, events: recorder, isDry: false },
         ...(Observes && { observer: new Observes({ ...shared, transport: this.gate, controller: name }) }),
         lookups: {
@@ -153,6 +159,7 @@ export class Manager {
       this.elector = new Elector({
         ...{ ...election, transport: this.gate, clock, random, log, metrics },
         onLeading: (aloneSince) => {
+          this.term++;
           leadership.gained(aloneSince);
         },
         onLost: () => {
@@ -183,6 +190,16 @@ export class Manager {
       if (synced) return [];
       return [{ what: name, why: failure?.message ?? listing }];
     });
+  }
+
+  /** Returns an annotation of the lease. */
+  annotation(name: string): string | undefined {
+    return this.elector?.annotation(name);
+  }
+
+  /** Writes an annotation of the lease soon; without an election, nothing. */
+  annotate(name: string, value: string): void {
+    this.elector?.annotate(name, value);
   }
 
   /** Reason why this process may believe wrongly that it leads; empty while it can't. */
@@ -377,24 +394,31 @@ export function measureStores({
     for (const [type, size] of sizes) metrics.storeObjects.set({ type }, size);
     // What nothing is in any more isn't shown.
     metrics.customResources.reset();
+    metrics.pendingUpdates.reset();
     for (const [type, { store, reasons }] of resources)
       for (const object of store.objects()) {
         const { state, reason } = stateOf(object);
         if (reasons.size < REASON_LIMIT + ALERTED_REASONS.length) reasons.add(reason);
         metrics.customResources.inc({ type, state, reason: reasons.has(reason) ? reason : 'other' });
+        const pending = conditionOf(object, UPDATE_PENDING);
+        const change = PENDING_REASONS.find((each) => each === pending?.reason) ?? 'other';
+        if (pending?.status === 'True') metrics.pendingUpdates.inc({ type, reason: change });
       }
   });
 }
 
 /** Reads the state from the conditions, as they were written last. */
-function stateOf({ metadata, status }: AnyObject): { readonly state: string; readonly reason: string } {
-  if (metadata.deletionTimestamp !== undefined) return { state: 'deleting', reason: '' };
-  const { conditions = [] } = (status ?? {}) as { readonly conditions?: readonly Partial<Condition>[] };
-  const of = (type: string): Partial<Condition> | undefined => conditions.find((one) => one.type === type);
-  const ready = of('Ready');
+function stateOf(object: AnyObject): { readonly state: string; readonly reason: string } {
+  if (object.metadata.deletionTimestamp !== undefined) return { state: 'deleting', reason: '' };
+  const ready = conditionOf(object, 'Ready');
   if (!ready) return { state: 'unseen', reason: '' };
   const { reason = '' } = ready;
   if (ready.status === 'True') return { state: 'ready', reason };
-  if (of('Stalled')?.status === 'True') return { state: 'stalled', reason };
+  if (conditionOf(object, 'Stalled')?.status === 'True') return { state: 'stalled', reason };
   return { state: ready.status === 'False' ? 'failing' : 'progressing', reason };
+}
+
+function conditionOf({ status }: AnyObject, type: string): Partial<Condition> | undefined {
+  const { conditions = [] } = (status ?? {}) as { readonly conditions?: readonly Partial<Condition>[] };
+  return conditions.find((one) => one.type === type);
 }

@@ -368,6 +368,11 @@ class DemandingReader implements Reader {
     return this.known.get(type, key);
   }
 
+  all(type: TypeRef): readonly AnyObject[] {
+    this.note({ type });
+    return this.known.all(type);
+  }
+
   controlledBy(type: TypeRef, ownerUid: string, fieldManager?: string): readonly AnyObject[] {
     this.note({ type, owner: ownerUid });
     return this.known.controlledBy(type, ownerUid, fieldManager);

@@ -1,17 +1,15 @@
 import { describeRef, objectId } from '../../contract/object.js';
 import type { ObjectRef } from '../../contract/object.js';
 import type { Plan } from '../../contract/plan.js';
-import { Api } from '../../client/api.js';
 import type { Transport } from '../../client/transport.js';
 import { Metrics } from '../../telemetry/metrics.js';
 import type { Hand } from '../plan/hand.js';
 import { asUndone } from '../plan/interpret.js';
 import type { Handlers, PlanOutcome } from '../plan/interpret.js';
 import { setLatest } from '../../values/latest.js';
-import { Memory } from '../steps/memory.js';
 import type { StoreReader } from '../watch/reader.js';
 import { DryRun } from './dry-run.js';
-import { previewPlan } from './preview.js';
+import { dryHand, previewPlan } from './preview.js';
 
 export interface ObserverProps extends Pick<Hand, 'clock' | 'log' | 'drift' | 'memory' | 'metrics'> {
   readonly transport: Transport;
@@ -42,15 +40,10 @@ export class Observer {
     plan: Plan,
     reader: StoreReader,
     handlers: Handlers,
-    { writer, ...signals }: Pick<Hand, 'writer' | 'signal' | 'stopping'>,
+    own: Pick<Hand, 'writer' | 'signal' | 'stopping'>,
   ): Promise<PlanOutcome> {
-    const { transport, clock, memory, drift, log } = this.props;
-    const dryRun = new DryRun(transport);
-    const hand: Hand = {
-      ...{ api: new Api(dryRun), memory: new Memory(clock, memory.lastApplies) },
-      ...{ clock, drift, log, metrics: this.dryMetrics, events: { send: () => undefined } },
-      ...{ reader, writer: { ...writer, isDry: true }, isDry: true, ...signals },
-    };
+    const dryRun = new DryRun(this.props.transport);
+    const hand = dryHand({ ...this.props, metrics: this.dryMetrics, reader, ...own }, dryRun);
     const { objects, outcome } = await previewPlan(plan, hand, dryRun, handlers);
     // A failure is logged where the retry is planned.
     for (const { ref, action } of objects) this.report(ref, action === 'failed' ? 'unchanged' : action);

@@ -5,7 +5,9 @@ import type { OperatorError } from '../../contract/error.js';
 import { keyOf, objectId, objectKey, refOf } from '../../contract/object.js';
 import type { AnyObject, ObjectRef } from '../../contract/object.js';
 import type { DriftMode, Explanation, Plan } from '../../contract/plan.js';
+import { Api } from '../../client/api.js';
 import type { Transport } from '../../client/transport.js';
+import { Memory } from '../steps/memory.js';
 import type { Hand, HandledStep } from '../plan/hand.js';
 import { handlersOf, interpret } from '../plan/interpret.js';
 import type { Handlers, InterpretOptions, PlanOutcome } from '../plan/interpret.js';
@@ -242,6 +244,28 @@ export async function preview(props: PreviewProps): Promise<Preview> {
     objects: parts.flatMap(({ objects }) => objects),
     explanations: parts.flatMap(({ explanations }) => explanations),
     explainedBefore: parts.flatMap(({ explainedBefore }) => explainedBefore),
+  };
+}
+
+/** Returns a hand that only tries, on what another one knows. */
+export function dryHand(
+  {
+    clock,
+    drift,
+    log,
+    metrics,
+    memory,
+    reader,
+    writer,
+    signal,
+    stopping,
+  }: Omit<Hand, 'api' | 'events' | 'isDry'>,
+  dryRun: DryRun,
+): Hand {
+  return {
+    ...{ api: new Api(dryRun), memory: new Memory(clock, memory.lastApplies) },
+    ...{ clock, drift, log, metrics, events: { send: () => undefined } },
+    ...{ reader, writer: { ...writer, isDry: true }, isDry: true, signal, stopping },
   };
 }
 

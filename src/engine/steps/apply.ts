@@ -7,7 +7,7 @@ import { controllerOf, describeRef, keyOf, objectId, refOf, splitKey } from '../
 import type { AnyObject, ObjectRef, Owner } from '../../contract/object.js';
 import { groupKind } from '../../contract/resource.js';
 import { OperatorError } from '../../contract/error.js';
-import type { StatusWrite } from '../../contract/plan.js';
+import type { AppliedBuild, StatusWrite } from '../../contract/plan.js';
 import { ApiError, classify } from '../../client/api-error.js';
 import type { Applied } from '../../client/api.js';
 import type { Hand } from '../plan/hand.js';
@@ -26,6 +26,8 @@ export interface Task {
   readonly fieldManager: string;
   /** @default - the object is shared */
   readonly owner?: Owner;
+  /** See `OwnStep.build`. */
+  readonly build?: AppliedBuild | undefined;
   readonly hand: Hand;
   readonly store: Store;
   readonly key: string;
@@ -45,7 +47,7 @@ export interface Task {
 
 /** @throws OperatorError where the kind of the object isn't served */
 export function taskOf(
-  { object, fieldManager, owner }: Pick<Task, 'object' | 'fieldManager' | 'owner'>,
+  { object, fieldManager, owner, build }: Pick<Task, 'object' | 'fieldManager' | 'owner' | 'build'>,
   hand: Hand,
 ): Task {
   hand.reader.checkServed(object);
@@ -56,7 +58,11 @@ export function taskOf(
   const bookkeeping = {
     annotations: {
       ...metadata.annotations,
-      [hashName]: recordText({ hash, ...(owner && recordedOwner(owner)) }),
+      [hashName]: recordText({
+        hash,
+        ...(owner && recordedOwner(owner)),
+        ...(build && { build }),
+      }),
     },
     ...(owner?.recordedKey === undefined &&
       owner && { ownerReferences: [...(metadata.ownerReferences ?? []), owner] }),

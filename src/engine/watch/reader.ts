@@ -140,6 +140,10 @@ export class StoreReader implements Reader {
     return this.watched(type, key).store.get(key)?.object;
   }
 
+  all(type: TypeRef): readonly AnyObject[] {
+    return this.among(type, ({ store }) => store.objects());
+  }
+
   controlledBy(type: TypeRef, ownerUid: string, fieldManager?: string): readonly AnyObject[] {
     return this.among(type, ({ store }) => store.controlledBy(ownerUid, fieldManager));
   }

@@ -85,6 +85,7 @@ describe('facts', () => {
       { type: 'ClockSkewed', status: 'True', reason: 'Skewed', message: 'by an hour' },
       { type: 'Waiting', status: 'True', reason: 'WaitingForDependency', message: 'Job a waits' },
       { type: 'Rotated', status: 'True', reason: 'ValuesMade', message: 'spring' },
+      { type: 'UpdatePending', status: 'True', reason: 'RollsPods', message: 'Build 0a1b2c3d: web rolls' },
     ];
     expect(factsOf(cr({ conditions }))).toEqual([
       { name: 'Accepted', text: 'True' },
@@ -92,6 +93,7 @@ describe('facts', () => {
       { name: 'ClockSkewed', text: 'True (Skewed: by an hour)' },
       { name: 'Waiting', text: 'True (WaitingForDependency: Job a waits)' },
       { name: 'Rotated', text: 'True (ValuesMade: spring)' },
+      { name: 'UpdatePending', text: 'True (RollsPods: Build 0a1b2c3d: web rolls)' },
     ]);
   });
 

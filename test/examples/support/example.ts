@@ -50,6 +50,7 @@ export class Example {
     const rendered = render(this.kind, cr);
     const reader = {
       get: () => cr,
+      all: () => [],
       controlledBy: (type: { kind: string }) =>
         rendered
           .filter(({ kind }) => kind === type.kind && kind in children)

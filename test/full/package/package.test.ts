@@ -393,7 +393,7 @@ const VALUES: Readonly<Record<string, string>> = {
   },
   ...{ '--tcp-services-configmap': 'tcp', '--udp-services-configmap': 'udp' },
   ...{ '--jobwatcher-admin-namespaces': 'ops', '--jobwatcher-protected-namespaces': 'kube-*' },
-  '--jobwatcher-deletes-per-second': '5',
+  ...{ '--jobwatcher-deletes-per-second': '5', '--on-upgrade': 'hold', '--ready-within': '60' },
   ...{ 'synth --output': 'rendered', 'dev --config': 'none.mjs' },
 };
 
@@ -414,7 +414,7 @@ const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   ...{ init: ['page', '--package', '0.1.0'], synth: ['web.yaml'], fn: [], dev: [], completion: ['bash'] },
   ...{ diff: ['web.yaml', ...CLUSTER], apply: ['web.yaml', ...CLUSTER], status: CLUSTER, version: CLUSTER },
   ...{ run: [...CLUSTER, ...UNSERVED], install: CLUSTER, uninstall: ['--yes', ...CLUSTER] },
-  adopt: ['web.yaml', '--yes', ...CLUSTER],
+  ...{ adopt: ['web.yaml', '--yes', ...CLUSTER], release: ['appservice', ...CLUSTER] },
 };
 
 /** Options of `diff` that exclude files. */

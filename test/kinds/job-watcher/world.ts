@@ -159,6 +159,7 @@ export class World {
       kind === 'Job' ? [...this.jobs.values()].map((live) => this.keep(live)) : (this.crs() as never);
     return {
       get: vi.fn(),
+      all: () => [],
       controlledBy: () => [],
       mappedTo: ({ kind }) => ofKind(kind),
       find: () => ({}),

@@ -54,6 +54,7 @@ export function readerOf({ watches }: Controller, objects: readonly object[]): R
   const all = (type: { apiVersion: string; kind: string }) => [...of(type).values()];
   return {
     get: (type, key) => of(type).get(key)?.object,
+    all: () => [],
     controlledBy: (type, uid) =>
       all(type).flatMap(({ object }) => (controllerOf(object)?.uid === uid ? object : [])),
     mappedTo: (type, key) =>

@@ -1,0 +1,74 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { repoFolder } from '../../sandbox/paths.js';
+import { appService } from '../../src/kinds/app-service/kind.js';
+import { eventually } from '../support/cluster.js';
+import { startController } from '../support/operator.js';
+import type { RunningController } from '../support/operator.js';
+import { requestsFromNowOn, settled, summary } from '../support/requests.js';
+import { Subject } from '../support/subject.js';
+import type { LiveResource } from '../support/subject.js';
+import { openCluster } from '../support/test-clusters.js';
+
+/** As many as bench/README.md has measured: HELD_COUNT=10000. */
+const count = Number(process.env.HELD_COUNT ?? 200);
+const patience = { deadlineMilliseconds: 60_000 + 300 * count, intervalMilliseconds: 1_000 };
+const user = 'operator-111';
+
+test(
+  'held updates are silent once they are looked at, also after a restart over all of them',
+  { timeout: 5 * patience.deadlineMilliseconds },
+  async () => {
+    // GIVEN custom resources of one build
+    const cluster = openCluster();
+    const apps = await Subject.make(cluster, appService, 'held-many');
+    const start = (config?: string): Promise<RunningController> =>
+      startController({
+        ...{ cluster, user, kinds: [appService], namespaces: [apps.namespace] },
+        ...(config !== undefined && { config, args: ['--on-upgrade', 'hold'] }),
+      });
+    const having = async (type: string): Promise<number> =>
+      (await cluster.list<LiveResource>(appService.type, apps.namespace)).filter(({ status }) =>
+        status?.conditions?.some((condition) => condition.type === type && condition.status === 'True'),
+      ).length;
+    const all = async (type: string): Promise<void> => {
+      await eventually(async () => {
+        expect(await having(type)).toBe(count);
+      }, patience);
+    };
+    const first = await start();
+    const spec = { size: 0, image: 'example.com/web:1', ports: [{ port: 80 }] };
+    for (let from = 0; from < count; from += 50)
+      await Promise.all(
+        Array.from({ length: Math.min(50, count - from) }, (_, index) =>
+          apps.create(`web-${from + index}`, spec),
+        ),
+      );
+    await all('Ready');
+    expect(await first.stop()).toBe(0);
+
+    // WHEN another build is held
+    const next = join(repoFolder(), 'test/support/kinds/next-version.config.mjs');
+    const looking = await requestsFromNowOn(cluster, user);
+    const second = await start(next);
+    await all('UpdatePending');
+    await settled(cluster, user, patience);
+    const looks = (await looking()).filter(({ objectRef }) => objectRef?.resource === 'deployments');
+    // It is read, and tried once.
+    expect(looks.length - 1).toBe(2 * count);
+    await second.kill();
+
+    // THEN the next start over them asks for nothing but its watches
+    const requests = await requestsFromNowOn(cluster, user);
+    const third = await start(next);
+    await eventually(() => {
+      const seen = new Set(third.log.filter(({ msg }) => msg === 'reconciled').map(({ name }) => name));
+      expect(seen.size).toBe(count);
+    }, patience);
+    await settled(cluster, user);
+    const sent = (await requests()).map(summary);
+    expect(sent.filter((request) => !request.startsWith('watch '))).toEqual([]);
+    expect(sent).toHaveLength([appService.type, ...appService.children].length);
+    expect(await third.stop()).toBe(0);
+  },
+);
