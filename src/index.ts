@@ -136,6 +136,7 @@ export type {
   ForeignStep,
   GenerateStep,
   HandOverStep,
+  AppliedBuild,
   OwnStep,
   Plan,
   PruneStep,

@@ -173,7 +173,7 @@ export class Updates {
     const { condition } = known ?? this.standing(cr);
     const isDue = known?.lookAt !== undefined && known.lookAt.getTime() <= at;
     // After a start, what was said of the same rendering stands.
-    const isSaid = condition?.status === 'True' && condition.message.startsWith(openingOf(build, rendering));
+    const isSaid = condition?.status === 'True' && isOf(condition.message, build, rendering);
     const turn = isDue || isSaid ? at : (known?.lookAt?.getTime() ?? Math.max(this.nextLook, at));
     if (!known && !isSaid) this.nextLook = turn + LOOK_MILLISECONDS;
     const lookAt = new Date(turn);
@@ -209,7 +209,7 @@ export class Updates {
     const others = pending.length - texts.length;
     const isUnsure = pending.some(({ isUnsure }) => isUnsure);
     const [{ reason }] = pending as [PendingChange];
-    const message = `${openingOf(build, known.rendering)}${texts.join('; ')}${others > 0 ? `; and ${others} more` : ''}. Held until the custom resource is edited or annotated with ${RELEASE_ANNOTATION}: ${build}; what is deleted meanwhile is made again by this build`;
+    const message = `${openingOf(build)}${texts.join('; ')}${others > 0 ? `; and ${others} more` : ''}. Held until the custom resource is edited or annotated with ${RELEASE_ANNOTATION}: ${build}; what is deleted meanwhile is made again by this build${endingOf(known.rendering)}`;
     const condition = { type: UPDATE_PENDING, status: 'True', reason, message } as const;
     const again = isUnsure && new Date(now.getTime() + LOOK_AGAIN_MILLISECONDS);
     const { lookAt: _, ...rest } = known;
@@ -258,7 +258,7 @@ export class Updates {
 }
 
 /** Message of what is held: the build, and what it would change. */
-export const HELD = /^Build ([0-9a-f]{8}), rendering [0-9a-f]{8}: (.*?)(?:\. Held until .*)?$/s;
+export const HELD = /^Build ([0-9a-f]{8}): (.*?)(?:\. Held until .*)?$/s;
 
 /** Actions after which an object is as it was. */
 const UNWRITTEN: readonly Action[] = ['unchanged', 'drifted', 'failed', 'skipped'];
@@ -280,9 +280,17 @@ function unfinished({ metadata: { generation } }: LiveResource, build: string): 
   return { condition: { type: UPDATE_PENDING, status: 'False', reason: UNFINISHED, message } };
 }
 
-/** Returns the beginning of what is said of a build, and of what it renders. */
-function openingOf(build: string, rendering: string): string {
-  return `Build ${build}, rendering ${rendering.slice(0, 8)}: `;
+/** Reports whether what is said is of a build, and of what it renders. */
+function isOf(message: string, build: string, rendering: string): boolean {
+  return message.startsWith(openingOf(build)) && message.endsWith(endingOf(rendering));
+}
+
+function openingOf(build: string): string {
+  return `Build ${build}: `;
+}
+
+function endingOf(rendering: string): string {
+  return ` (rendering ${rendering.slice(0, 8)})`;
 }
 
 /** Reports whether the child that was applied last was by a build: then the custom resource has that, if not yet whole. */

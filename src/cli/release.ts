@@ -96,7 +96,7 @@ function resumed(lease: AnyObject, kinds: readonly string[], be: string) {
   const stopped = stoppedRollouts(lease).filter(({ kind }) => kinds.includes(kind));
   if (stopped.length === 0) return { text: `${describeRef(lease)}: no rollout has stopped` };
   // By the clock of the operator, since that says when an update began.
-  const { renewTime } = lease.spec as LeaseSpec;
+  const { renewTime } = (lease.spec ?? {}) as LeaseSpec;
   const value = `resumed ${renewTime ?? new Date().toISOString()}`;
   const annotations = stopped.map(({ kind, build }) => [rolloutStopped(kind), `${build} ${value}`] as const);
   const lines = stopped.map(

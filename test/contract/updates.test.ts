@@ -167,7 +167,7 @@ test('what would change is found out once, in turn, and again when something els
   );
   expect(condition).toMatchObject({ type: 'UpdatePending', status: 'True', reason: 'RollsPods' });
   expect(condition!.message).toMatch(
-    /^Build bbbbbbbb, rendering renderin: Deployment web rolls its pods: \.spec\.x\. Held until/,
+    /^Build bbbbbbbb: Deployment web rolls its pods: \.spec\.x\. Held until/,
   );
   expect(process.judge(web, [child(web)])).toMatchObject({ isHeld: true, isNews: false });
   process.now += 20;

@@ -68,7 +68,7 @@ test('another build changes nothing until it is released, says what it would cha
   await using controller = await start(two);
   const message = await pending('held');
   expect(message).toMatch(
-    /^Build [0-9a-f]{8}, rendering [0-9a-f]{8}: ConfigMap shops[^;]*held-one is deleted; Deployment [^ ]* rolls its pods: \.spec\.template\.spec\.containers\[name="web"\]\.image; ConfigMap [^ ]*held-two is created\. Held until/,
+    /^Build [0-9a-f]{8}: ConfigMap shops[^;]*held-one is deleted; Deployment [^ ]* rolls its pods: \.spec\.template\.spec\.containers\[name="web"\]\.image; ConfigMap [^ ]*held-two is created\. Held until/,
   );
   for (const name of ['edited', 'released', 'themed', 'lost', 'drifted']) await pending(name);
   await isHeld('held');
