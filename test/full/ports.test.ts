@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { loadKinds } from '../../src/cli/config.js';
 import type { OwnedKind } from '../../src/contract/kind.js';
-import { ROTATE_ANNOTATION } from '../../src/contract/names.js';
+import { GIVE_UP_ANNOTATION, ROTATE_ANNOTATION } from '../../src/contract/names.js';
 import { rulesFor } from '../../src/install/rules.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
@@ -333,7 +333,7 @@ test('a cluster of RabbitMQ has a user, grows in nodes and in storage, shrinks i
   expect(await controller.stop()).toBe(0);
 });
 
-test('a login waits for its database, and has texts of its choice, another password and other rights', async () => {
+test('a login waits for its database, has texts of its choice and another password, and is dropped before it goes', async () => {
   const config = 'examples/database-role/reconstruct.config.mjs';
   const kinds = (await loadKinds({ config, builtIn: [] })) as OwnedKind[];
   const user = 'operator-111';
@@ -387,5 +387,42 @@ test('a login waits for its database, and has texts of its choice, another passw
   });
   expect(await nextSql()).toMatch(/GRANT \\"shop-reader/);
   await roles.ready('api');
+
+  // The server can't be reached.
+  const quotas = resourceType({ apiVersion: 'v1', kind: 'ResourceQuota' });
+  await cluster.create(quotas, {
+    ...{ apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'no-pods', namespace } },
+    spec: { hard: { pods: '0' } },
+  });
+  await roles.delete('api');
+  await eventually(async () => {
+    expect(await created()).toHaveLength(5);
+  });
+  const drop = String((await created()).at(-1));
+  expect(await nextSql()).toMatch(/REASSIGN OWNED .*DROP ROLE IF EXISTS/);
+  await roles.condition('api', { type: 'Ready', status: 'False', reason: 'Deleting' });
+  const failed = ['FailureTarget', 'Failed'].map((type) => ({
+    ...{ type, status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' },
+  }));
+  await putStatus(cluster, { type: jobs, namespace, name: drop }, { failed: 1, conditions: failed });
+  const stalled = await eventually(async () => {
+    const { conditions } = (await roles.get('api')).status!;
+    const condition = conditions?.find(({ type }) => type === 'Stalled');
+    expect(condition).toMatchObject({ status: 'True' });
+    return condition!;
+  });
+  expect(stalled.message).toContain(`${GIVE_UP_ANNOTATION}=true`);
+  await cluster.delete({ type: quotas, namespace, name: 'no-pods' });
+  await cluster.delete({ type: jobs, namespace, name: drop });
+  await gone(roles.place('api'));
+  expect(await created()).toHaveLength(6);
+  await gone(secret);
+
+  await databases.delete('shop');
+  await gone(databases.place('shop'));
+  expect(await created()).toHaveLength(7);
+  await eventually(async () => {
+    expect(await cluster.list(jobs, namespace)).toEqual([]);
+  });
   expect(await controller.stop()).toBe(0);
 });
