@@ -18,6 +18,8 @@ test.each([
   ['pod-history', 'sweep.mjs'],
   ['preview', 'sweep.mjs'],
   ['web-app', 'sweep.mjs'],
+  ['database-role', 'sweep-database.ts'],
+  ['database-role', 'sweep-role.ts'],
 ])(
   'examples/%s passes its sweep, with a sandbox of its own',
   { timeout: 580_000 },
