@@ -5,6 +5,7 @@ import { oneOf } from '../values/suggest.js';
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { Kind } from '../contract/kind.js';
 import type { AnyObject } from '../contract/object.js';
+import { groupKind } from '../contract/resource.js';
 import { rulesFor } from '../install/rules.js';
 import { judge, KnownKinds } from '../validate/custom-resource.js';
 import { formatProblem } from '../validate/problem.js';
@@ -21,8 +22,9 @@ import type { CheckName, CheckResult, Outcome, ConformanceReport } from './repor
 import { ANY_SITE, contextOf, effectsOf, elsewhereOf, testedKind } from './tested-kind.js';
 import type { MakeSurroundings, Sample } from './tested-kind.js';
 import { deletion, fields, memory } from './lasting.js';
-import { CONVERGENCE_MILLISECONDS, Pace, removeNamespace } from './trial.js';
+import { CONVERGENCE_MILLISECONDS, kindsOf, Pace, removeNamespace } from './trial.js';
 import type { ConformanceRun } from './trial.js';
+import { upgrade } from './upgrade.js';
 import { walk } from './walk-check.js';
 import { leavesOf, pathsTo, Random } from './walk.js';
 import type { Spec } from './walk.js';
@@ -30,7 +32,7 @@ import type { Spec } from './walk.js';
 const CHECKS: Readonly<Record<CheckName, (run: ConformanceRun) => Promise<Outcome> | Outcome>> = {
   'list keys': listKeys,
   ...{ rendering, settling, ownership, collisions, status, drift, kills, references, observed, order },
-  ...{ memory, values, control, adoption, deletion, fields, events, walk },
+  ...{ memory, values, control, adoption, deletion, fields, upgrade, events, walk },
 };
 
 /** Options of a conformance run. */
@@ -64,6 +66,11 @@ export interface ConformanceOptions {
    * @default - none does
    */
   readonly waits?: (spec: Readonly<Record<string, unknown>>) => boolean;
+  /**
+   * Former version of the kind, from another folder or package, for the check `upgrade`.
+   * @default - none: that check doesn't apply
+   */
+  readonly before?: Kind;
   /** Seed that repeats a walk. @default - another one each time; the report has it */
   readonly seed?: number;
   /** Checks to run. @default - all */
@@ -105,20 +112,22 @@ async function runChecks(
   options: ConformanceOptions,
 ): Promise<ConformanceReport> {
   const { seed = Date.now() % 1_000_000, checks, onResult, surroundings } = options;
-  const { notWalked = [], keepsEarlier = () => false, waits = () => false } = options;
+  const { notWalked = [], keepsEarlier = () => false, waits = () => false, before } = options;
+  const versions = kindsOf({ kind, before });
+  const rules = rulesFor(versions);
   const started = performance.now();
   const user = await cluster.makeNamespace('conformance-operator');
   try {
-    const elsewhere = elsewhereOf(kind).flatMap(({ namespaces = [] }) =>
-      namespaces === '*' ? [] : namespaces,
-    );
+    const elsewhere = versions
+      .flatMap(elsewhereOf)
+      .flatMap(({ namespaces = [] }) => (namespaces === '*' ? [] : namespaces));
     for (const namespace of new Set(elsewhere)) await ensureNamespace(cluster, namespace);
     // Rights that follow from flags are granted for each trial, in its namespaces.
-    if (!surroundings) await grant(cluster, { user, rules: rulesFor([kind]) });
+    if (!surroundings) await grant(cluster, { user, rules });
     const run: ConformanceRun = {
       ...testedKind(kind, samples.map(sampleOf) as [Sample, ...Sample[]], surroundings),
-      ...{ notWalked, keepsEarlier, waits, cluster, user, random: new Random(seed), pace: new Pace() },
-      ...{ convergenceMilliseconds: CONVERGENCE_MILLISECONDS, expected: new Map() },
+      ...{ notWalked, keepsEarlier, waits, before, cluster, user, expected: new Map() },
+      ...{ random: new Random(seed), pace: new Pace(), convergenceMilliseconds: CONVERGENCE_MILLISECONDS },
       kubeconfig: await accountKubeconfig(cluster, user),
     };
     const results: CheckResult[] = [];
@@ -133,7 +142,7 @@ async function runChecks(
       ...{ held: results.every(({ held }) => held), seconds: (performance.now() - started) / 1_000 },
     };
   } finally {
-    await withdraw(cluster, { user, rules: rulesFor([kind]) });
+    await withdraw(cluster, { user, rules });
     await removeNamespace(cluster, user);
   }
 }
@@ -202,7 +211,7 @@ export async function sweepCommand(
 function unusable(
   kind: Kind,
   samples: readonly AnyObject[],
-  { surroundings, checks, notWalked = [] }: ConformanceOptions,
+  { surroundings, checks, before, notWalked = [] }: ConformanceOptions,
 ): string | undefined {
   const { type, crd } = kind;
   if (samples.length === 0) return `give at least one ${type.kind}`;
@@ -211,6 +220,8 @@ function unusable(
   const other = samples.find((one) => one.apiVersion !== type.apiVersion || one.kind !== type.kind);
   if (other)
     return `a sample is a ${other.kind} of ${other.apiVersion}; give samples of ${type.kind} of ${type.apiVersion}`;
+  if (before && groupKind(before.type) !== groupKind(type))
+    return `before is the kind ${groupKind(before.type)}; give a former version of ${groupKind(type)}`;
   const version = new KnownKinds([kind]).find(type);
   if (!('kind' in version)) return formatProblem(version);
   const wrong = samples.flatMap((sample, index) => {

@@ -98,7 +98,7 @@ function lifeOf(run: ConformanceRun): readonly [create: Step, edit: Step, end: S
 
 const UNDISTURBED: Disturbance = { begin: () => undefined };
 
-const killed = ({ write, when }: KillPoint): Disturbance => ({
+export const killed = ({ write, when }: KillPoint): Disturbance => ({
   begin: (wire) => {
     wire.killAt({ write, when });
   },

@@ -3,6 +3,7 @@ import type { Sandbox, SandboxOptions } from '#sandbox/control-plane.js';
 import type { Kind, KindContext } from '../contract/kind.js';
 import { loadKubeconfig } from '../client/kubeconfig.js';
 import { Manager } from '../engine/loop/manager.js';
+import { holdOn } from '../engine/preview/hold.js';
 import { UndiciTransport } from '../client/transport.js';
 import { render } from '../render/renderer.js';
 import { silentLogger } from '../telemetry/logger.js';
@@ -19,8 +20,8 @@ export interface OperatorProps {
   readonly kinds: readonly Kind[];
   /** @default - all */
   readonly namespaces?: readonly string[];
-  /** Flags, policy, settings and selector, as on the command line. @default - none of them */
-  readonly given?: Pick<KindContext, 'flags' | 'policy' | 'inForce' | 'selector'>;
+  /** Flags, policy, settings, selector and held updates, as on the command line. @default - none of them */
+  readonly given?: Pick<KindContext, 'flags' | 'policy' | 'inForce' | 'selector' | 'upgrades'>;
   /**
    * Called before anything is asked for, to put faults in.
    * @default - there are none
@@ -56,6 +57,7 @@ export class Operator implements Disposable {
       ...{ transport: this.wire, log: silentLogger, metrics: new Metrics(), instance: 'testing' },
       // Backoff without jitter.
       random: () => 0,
+      ...(given?.upgrades && { holder: holdOn }),
       ...(namespaces && { namespaces }),
     });
     // Nothing of the engine keeps a process alive.

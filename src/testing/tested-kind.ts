@@ -136,7 +136,7 @@ export function elsewhereOf({ type, rendering }: Kind): readonly RenderedType[] 
   return 'each' in rendering ? rendering.each.children.filter((child) => isElsewhere(type, child)) : [];
 }
 
-function distinct(types: readonly ResourceType[]): ResourceType[] {
+export function distinct(types: readonly ResourceType[]): ResourceType[] {
   return [...new Map(types.map((type) => [groupKind(type), type])).values()];
 }
 

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf, OperatorError } from '../contract/error.js';
 import type { Condition } from '../contract/conditions.js';
+import type { Kind, Upgrades } from '../contract/kind.js';
 import { isHashAnnotation, selectorLabels } from '../contract/names.js';
 import { objectId, splitKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
@@ -36,6 +37,7 @@ import type { Random, Spec } from './walk.js';
 
 /** Everything that the checks of a run share. */
 export interface ConformanceRun extends TestedKind {
+  readonly before?: Kind | undefined;
   readonly notWalked: readonly string[];
   readonly keepsEarlier: (spec: Spec) => boolean;
   readonly waits: (spec: Spec) => boolean;
@@ -47,6 +49,11 @@ export interface ConformanceRun extends TestedKind {
   /** Time for which a state may differ from the expected one while nothing else is waited for, on an idle machine. */
   readonly convergenceMilliseconds: number;
   readonly expected: Map<string, Promise<Normal>>;
+}
+
+/** Returns the versions of the kind. */
+export function kindsOf({ kind, before }: Pick<ConformanceRun, 'kind' | 'before'>): readonly Kind[] {
+  return before ? [kind, before] : [kind];
 }
 
 const IDLE_START_MILLISECONDS = 250;
@@ -76,12 +83,21 @@ const QUIET_MILLISECONDS = 400;
 const TRIAL_LABEL = 'reconstruct.kosmos.io/trial';
 let trials = 0;
 
+/** Version of a kind. */
+export interface Version {
+  readonly kind: Kind;
+  /** @default - its updates are applied at once */
+  readonly upgrades?: Upgrades;
+}
+
 /** Custom resource and its operator, in namespaces of their own; and the steps that were taken. */
 export class Trial implements AsyncDisposable {
   readonly steps: string[] = [];
   /** Unique, and as long as any other. */
   readonly name = `trial-${String(++trials).padStart(5, '0')}`;
   untouched: Normal = {};
+  /** Version that operators have from now on. */
+  version: Version;
   /** Audit of what its operators write. */
   readonly audit: WriteAudit;
   private around: Surroundings;
@@ -94,6 +110,7 @@ export class Trial implements AsyncDisposable {
     readonly run: ConformanceRun,
     private site: Site,
   ) {
+    this.version = { kind: run.kind };
     this.around = run.surroundings?.(site) ?? {};
     this.made = effectsOf(run.kind, contextOf(run.kind, this.around)).made;
     this.audit = new WriteAudit(this);
@@ -101,7 +118,7 @@ export class Trial implements AsyncDisposable {
 
   /** @throws where something of it can't be made; then nothing of it stays */
   static async begin(run: ConformanceRun): Promise<Trial> {
-    const { cluster, kind, user, surroundings } = run;
+    const { cluster, user, surroundings } = run;
     const namespaces: string[] = [];
     try {
       for (const purpose of ['sweep', ...(surroundings ? ['elsewhere'] : [])])
@@ -109,7 +126,7 @@ export class Trial implements AsyncDisposable {
       const [namespace = '', elsewhere = namespace] = namespaces;
       const trial = new Trial(run, { namespace, elsewhere, round: 0 });
       if (surroundings)
-        await grant(cluster, { user, rules: rulesFor([kind], contextOf(kind, trial.around)) });
+        await grant(cluster, { user, rules: rulesFor(kindsOf(run), contextOf(run.kind, trial.around)) });
       for (const object of trial.around.objects ?? []) await make(cluster, object);
       trial.untouched = await trial.content();
       return trial;
@@ -148,8 +165,10 @@ export class Trial implements AsyncDisposable {
   /** Starts an operator in place of the one before, which is killed. */
   async start(prepare?: (wire: Operator['wire']) => void): Promise<Operator> {
     this.running?.kill();
-    const { kind, kubeconfig, pace } = this.run;
-    const { render: _, ...given } = contextOf(kind, this.around);
+    const { kubeconfig, pace } = this.run;
+    const { kind, upgrades } = this.version;
+    const { render: _, ...ofKind } = contextOf(kind, this.around);
+    const given = { ...ofKind, ...(upgrades && { upgrades }) };
     const started = performance.now();
     const part = this.isClusterScoped
       ? { given: { ...given, selector: `${TRIAL_LABEL}=${this.name}` } }

@@ -25,6 +25,7 @@ const USES_NOTHING_ELSE = {
   values: 'no values are generated for it',
   deletion: 'its objects go by their owner references alone',
   fields: 'no field stays as it was created, or is one of an object of others',
+  upgrade: 'no former version of it is given',
 };
 const REFERS_TO_NOTHING = { references: 'it refers to nothing', ...USES_NOTHING_ELSE };
 const TOGETHER_REASON = 'it renders its custom resources together';

@@ -38,6 +38,13 @@ test.each<[what: string, Kind, readonly AnyObject[], ConformanceOptions, RegExp]
     {},
     /sample 2: spec\.colour: .*\nsample 2: spec\.image: "three:3" .*one:1/,
   ],
+  [
+    'a former version of another kind',
+    sound,
+    plantedSamples,
+    { before: jobWatcher },
+    /before is the kind JobWatcher\S*; give a former version of Planted/,
+  ],
   ['no checks', sound, plantedSamples, { checks: [] }, /checks is empty; .* all: list keys, rendering/],
   [
     'an unknown check',
