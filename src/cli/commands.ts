@@ -160,7 +160,7 @@ function diffCommand(): Command {
     .addOption(
       flag(
         '--since <revision>',
-        'without a cluster: what these files render to now, beside a revision of Git, or a folder',
+        'without a cluster: what these files render to now, beside a revision of Git, or a folder; runs the code of that revision',
       ).conflicts(['all', 'allNamespaces', 'selector']),
     )
     .option(

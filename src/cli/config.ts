@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { basename, resolve } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { shownOption } from '../author/definition.js';
 import type { Kind, StandaloneController } from '../contract/kind.js';
@@ -123,6 +123,14 @@ async function loadConfig(file: string): Promise<Config> {
     file,
     `kinds[${index}] is ${shownOption(wrong)}, not a kind; make it with defineKind${construct}`,
   );
+}
+
+/** Returns the files in a folder that seem to be configurations, without loading them. */
+export function configurationsIn(folder: string): string[] {
+  const files = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile());
+  const modules = files.map(({ name }) => join(folder, name)).filter((file) => /\.[cm]?[jt]s$/.test(file));
+  const config = /^(?=[^]*\bexport default\b)[^]*\b(?:kinds|controllers)\b/;
+  return modules.filter((file) => config.test(readFileSync(file, 'utf8')));
 }
 
 /** Maximum time for a configuration to load. */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { objectKey } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { fieldChanges, ofAnyItem } from '../engine/preview/fields.js';
-import { compareRendered, rollsPods } from '../engine/preview/rollout.js';
+import { compareRendered, isFixed, rollsPods } from '../engine/preview/rollout.js';
 import { objectsIn } from '../validate/document.js';
 
 /** Renderings that `requireAnnounced` compares. */
@@ -26,15 +26,18 @@ export function requireAnnounced({ before, after, announcedIn }: AnnouncedProps)
   const isFile = typeof before === 'string' || before instanceof URL;
   const was = isFile ? objectsIn({ name: String(before), text: readFileSync(before, 'utf8') }) : before;
   const missing = new Map<string, string[]>();
-  for (const object of compareRendered(was as AnyObject[], after as AnyObject[], () => undefined)) {
-    const { kind, namespace, name } = object.ref;
-    const paths =
-      object.action === 'changed' ? fieldChanges(object.before, object.after).map(({ path }) => path) : [];
-    for (const field of new Set(paths.filter((path) => rollsPods(object.ref, path)).map(ofAnyItem))) {
+  const compared = compareRendered(was as AnyObject[], after as AnyObject[], () => ({ recreate: true }));
+  for (const { action, before: old, after: fresh, ref } of compared) {
+    const { kind, namespace, name } = ref;
+    const changes = old && rollsPods(ref) ? fieldChanges(old, fresh) : [];
+    const rolling = changes.filter((change) => rollsPods(ref, change.path) || (old && isFixed(old, change)));
+    const isGone = action === 'deleted' && rollsPods(ref);
+    for (const field of new Set(isGone ? ['.metadata.name'] : rolling.map(({ path }) => ofAnyItem(path)))) {
       const above = [...field.matchAll(/[.[]|$/g)].map(({ index }) => field.slice(0, index)).slice(2);
       const isNamed = (entry: string): boolean => above.some((path) => entry.includes(`\`${path}\``));
       if (entries.some((entry) => entry.includes(kind) && isNamed(entry))) continue;
-      const line = `- ${kind}: rolls its pods (\`${field}\`)`;
+      const what = isGone ? 'deleted with its pods, or renamed' : 'rolls its pods';
+      const line = `- ${kind}: ${what} (\`${field}\`)`;
       missing.set(line, [...(missing.get(line) ?? []), objectKey(namespace, name)]);
     }
   }

@@ -122,7 +122,7 @@ test('of a change in Git: what is rendered, which pods are rolled, and nothing i
     expect([code, stderr]).toEqual([1, '']);
     const found = JSON.parse(stdout) as { readonly changes: readonly object[] };
     expect(found).toMatchObject({
-      ...{ differs: true, compared: { Page: 2 }, rollouts: { Deployment: 1 } },
+      ...{ differs: true, compared: { Page: 2 }, rollouts: { Deployment: 2 } },
       counts: { created: 1, changed: 1, recreated: 1, deleted: 1 },
     });
     const path = '.spec.template.spec.containers[].imagePullPolicy';
@@ -147,7 +147,9 @@ test('of a change in Git: what is rendered, which pods are rolled, and nothing i
         examples: ['shop/web'],
       },
     });
-    expect((await diff('--since', 'HEAD', 'apps')).stdout).toContain('1 Deployment would roll its pods\n');
+    expect((await diff('--since', 'HEAD', 'apps')).stdout).toContain(
+      '1 Deployment would roll its pods; 1 Deployment would be deleted, with its pods\n',
+    );
     expect(await git('status', '--porcelain')).toBe(status);
     expect(await git('worktree', 'list')).toMatch(/^.*\n$/);
     expect(readdirSync(temporary)).toEqual([]);
@@ -189,6 +191,12 @@ describe('a folder', () => {
     expect(stdout).toContain(
       'Deployment: .spec.template.spec.containers[].imagePullPolicy changed in 2 of 2\n',
     );
+    rmSync(join(folder, 'reconstruct.config.mjs'));
+    const { code, stderr } = await diff('--since', '../../other/node_modules/pages', 'apps');
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining('reconstruct.config.mjs: there is no such file'),
+    ]);
   });
 });
 
@@ -210,6 +218,22 @@ describe('where it was not there', () => {
       `--since ${without}: there is no reconstruct.config.mjs, so that all is new\n`,
     ]);
     expect(JSON.parse(stdout)).toMatchObject({ counts: { created: 3 } });
+  });
+});
+
+test('a configuration of another name is an error, which says how to name it', async () => {
+  await git('mv', 'reconstruct.config.mjs', 'old.mjs');
+  const old = await commit();
+  await git('mv', 'old.mjs', 'reconstruct.config.mjs');
+  await commit();
+  const reexport = `export { default } from './reconstruct.config.mjs';`;
+  const why = 'there is no reconstruct.config.mjs, but old.mjs, which seems to be the configuration';
+  expect(await diff('--since', old, 'apps')).toEqual({
+    ...{ code: 2, stdout: '' },
+    stderr: `--since ${old}: ${why}: have old.mjs here, too, such as \`${reexport}\`, and give --config old.mjs\n`,
+  });
+  await having({ 'old.mjs': reexport }, async () => {
+    expect(await diff('--since', old, '--config', 'old.mjs', 'apps')).toMatchObject({ code: 0, stderr: '' });
   });
 });
 
@@ -309,13 +333,27 @@ describe('the action', () => {
     const prepare = `ln -s ${project}/node_modules node_modules`;
     return step(diffStep, { FILES: 'apps --details 1', SINCE: since, PREPARE: prepare });
   };
+  let marker: string | undefined;
   /** Comments, where one with an id may be there already. @returns the calls of `gh` */
-  const commented = async (id: string, differs: string): Promise<string> => {
+  const commented = async (id: string, differs: string, folder = '.'): Promise<string> => {
     program('gh', `echo "$@" >> ${runner}/calls; case "$*" in *--paginate*) echo "${id}";; esac`);
+    writeFileSync(join(runner, 'reconstruct-diff.md'), '**meaning**\n<!-- reconstruct diff -->\n');
     writeFileSync(join(runner, 'calls'), '');
-    const given = { GH_TOKEN: 'x', REPOSITORY: 'shop/web', NUMBER: '7', DIFFERS: differs };
+    const given = {
+      GH_TOKEN: 'x',
+      REPOSITORY: 'shop/web',
+      NUMBER: '7',
+      DIFFERS: differs,
+      FILES: 'a "b" -->',
+      FOLDER: folder,
+    };
     expect(await step(commentStep, given)).toMatchObject({ code: 0, stderr: '' });
-    return readFileSync(join(runner, 'calls'), 'utf8').split('\n').slice(1).join('\n');
+    const [list, ...calls] = readFileSync(join(runner, 'calls'), 'utf8').split('\n');
+    marker = /^\*\*meaning\*\*\n(<!-- reconstruct diff \w+ -->)\n$/.exec(
+      readFileSync(join(runner, 'reconstruct-comment.md'), 'utf8'),
+    )?.[1];
+    expect(list).toContain(`select(.user.type == "Bot" and (.body | contains("${marker}")))`);
+    return calls.join('\n');
   };
 
   beforeAll(() => {
@@ -348,13 +386,23 @@ describe('the action', () => {
   });
 
   test('makes one comment, and brings it up to date', async () => {
-    const body = `--field body=@${runner}/reconstruct-diff.md\n`;
+    const body = `--field body=@${runner}/reconstruct-comment.md\n`;
     expect(await commented('', 'true')).toBe(`api --silent repos/shop/web/issues/7/comments ${body}`);
     expect(await commented('12', 'true')).toBe(
       `api --silent --method PATCH repos/shop/web/issues/comments/12 ${body}`,
     );
     expect(await commented('12', 'false')).toContain('--method PATCH');
     expect(await commented('', 'false')).toBe('');
+  });
+
+  test('brings up to date what a bot wrote of the same project alone', async () => {
+    const markers: unknown[] = [];
+    for (const folder of ['.', 'one', 'other', '.']) {
+      await commented('', 'true', folder);
+      markers.push(marker);
+    }
+    expect(new Set(markers).size).toBe(3);
+    expect(markers[3]).toBe(markers[0]);
   });
 
   test('has for the revision that of the pull request, and moves no action of others', () => {

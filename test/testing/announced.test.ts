@@ -50,7 +50,7 @@ test.each([
   ['the line that it asks for', '- Deployment: rolls its pods (`.spec.template.spec.containers[].image`)'],
   ['a field above', '- Pods of all Deployments are replaced\n  (`.spec.template`).'],
 ])('%s announces it', (_, news) => {
-  expect(judged(news, [deployment('web:2')])).not.toThrow();
+  expect(judged(news, [deployment('web:2'), before[1]!])).not.toThrow();
 });
 
 test.each([
@@ -62,6 +62,35 @@ test.each([
   expect(judged(news, [deployment('web:2')])).toThrow("doesn't announce it");
 });
 
-test('what leaves pods as they are needs no announcement: other fields, new objects, those that go', () => {
-  expect(judged('', [deployment('web:1', 3), deployment('web:2', 1, 'new')])).not.toThrow();
+test('what leaves pods as they are needs no announcement: other fields, new objects, those without pods that go', () => {
+  const service = { ...deployment('', 1), apiVersion: 'v1', kind: 'Service' };
+  const after = [deployment('web:1', 3), deployment('web:2', 1, 'new'), before[1]!];
+  expect(judged('', after, [...before, service])).not.toThrow();
+});
+
+test('what cannot be changed in place replaces pods, and a template that changes with it is announced, too', () => {
+  const selected = (app: string, image: string) => {
+    const { spec, ...one } = deployment(image);
+    return { ...one, spec: { ...(spec as object), selector: { matchLabels: { app } } } };
+  };
+  expect(judged('', [selected('b', 'web:2')], [selected('a', 'web:1')])).toThrow(
+    `- Deployment: rolls its pods (\`.spec.template.spec.containers[].image\`)
+  of shop/web
+- Deployment: rolls its pods (\`.spec.selector.matchLabels.app\`)
+  of shop/web`,
+  );
+  const stateful = (storage: string) => ({
+    ...{ apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: { name: 'db', namespace: 'shop' } },
+    spec: { volumeClaimTemplates: [{ metadata: { name: 'data' }, storage }] },
+  });
+  expect(judged('', [stateful('2Gi')], [stateful('1Gi')])).toThrow(
+    'StatefulSet: rolls its pods (`.spec.volume',
+  );
+});
+
+test('what goes takes its pods with it, also for another name', () => {
+  const line = '- Deployment: deleted with its pods, or renamed (`.metadata.name`)';
+  const after = [deployment('web:1', 1, 'site'), before[1]!];
+  expect(judged('', after)).toThrow(`${line}\n  of shop/web`);
+  expect(judged(line, after)).not.toThrow();
 });

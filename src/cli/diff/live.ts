@@ -44,7 +44,7 @@ export interface ChangeGroup {
   readonly before?: unknown;
   /** @default - there is none, or it isn't the same in all of them */
   readonly after?: unknown;
-  /** Whether pods are replaced. @default false */
+  /** Whether pods are replaced, or deleted with the objects. @default false */
   readonly rollout?: boolean;
   /** Reason why it can't be applied. */
   readonly reason?: string;
@@ -63,7 +63,7 @@ export interface LiveDiff {
   readonly compared: Readonly<Record<string, number>>;
   /** Number of them that are paused: what would change of theirs waits for the end of the pause. */
   readonly paused: number;
-  /** Numbers of objects whose pods would be replaced, by kind. */
+  /** Numbers of objects whose pods would be replaced, or deleted with them, by kind. */
   readonly rollouts: Readonly<Record<string, number>>;
   /** Objects of theirs, by what would become of them. */
   readonly counts: Readonly<Partial<Record<PreviewAction, number>>>;
@@ -287,6 +287,8 @@ function changesOf(object: ObjectPreview): ObjectChange[] {
   const { ref, action, error, takes, leaves, drops = [] } = object;
   const { before, after } = redactedPair(object);
   const type = { apiVersion: ref.apiVersion, kind: ref.kind, action };
+  const isGone = action === 'deleted' || (action === 'recreated' && !object.keepsPods);
+  const whole = { ...type, ...(isGone && rollsPods(ref) && { rollout: true }) };
   const isWhole = action === 'changed' ? !after : action !== 'unchanged';
   const ofField = (path: string, field: string): ObjectChange => ({
     ...type,
@@ -302,7 +304,7 @@ function changesOf(object: ObjectPreview): ObjectChange[] {
     ...takes.map(({ field, manager }) => ofField(field, `taken from ${manager || 'another manager'}`)),
     ...leaves.map(({ field, manager }) => ofField(field, `left to ${manager || 'another manager'}`)),
     ...drops.map(({ field, manager }) => ofField(field, `dropped, which is set by ${manager}`)),
-    ...(isWhole ? [{ ...type, ...(error && { reason: error.reason, message: error.message }) }] : []),
+    ...(isWhole ? [{ ...whole, ...(error && { reason: error.reason, message: error.message }) }] : []),
   ];
   return [...new Map(changes.map((change) => [`${change.path} ${change.field}`, change])).values()];
 }

@@ -11,10 +11,10 @@ const MAX_DETAILS = 30_000;
 
 /** Renders for a comment on a pull request: what it means in the first line, a table of the changes, and details that are folded. */
 export function markdownOf(diff: LiveDiff): string {
-  const { counts, changes, others, rollouts } = diff;
+  const { counts, changes, others } = diff;
   const [summary = '', ...lines] = liveText(diff, (_, text) => text).split('\n');
   const refused = counts.failed ? [`${number(counts.failed)} can't be applied as rendered`] : [];
-  const meaning = [rolloutText(rollouts) || 'No pods would be rolled', ...refused].join('; ');
+  const meaning = [rolloutText(diff) || 'No pods would be rolled', ...refused].join('; ');
   const more = others + Math.max(0, changes.length - MAX_ROWS);
   const text = lines.join('\n').trim();
   const details = text.length > MAX_DETAILS ? `${text.slice(0, MAX_DETAILS)}\n...` : text;
@@ -38,7 +38,7 @@ function rowOf(change: ChangeGroup): string {
     ...(values.length > 0 ? [values.join(' → ')] : []),
     ...(message === undefined ? [] : [code(message)]),
   ].join(': ');
-  const rolls = rollout ? '; **pods are replaced**' : '';
+  const rolls = rollout && action !== 'deleted' ? '; **pods are replaced**' : '';
   return `| ${number(count)} of ${number(of)} ${kind} | ${what}${rolls} | ${examples.map(code).join(', ')} |`;
 }
 

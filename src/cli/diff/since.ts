@@ -12,7 +12,7 @@ import { groupKind } from '../../contract/resource.js';
 import { compareRendered } from '../../engine/preview/rollout.js';
 import { objectsIn } from '../../validate/document.js';
 import { adminFiles } from '../admin-file.js';
-import { CONFIG_FILE, loadKinds } from '../config.js';
+import { CONFIG_FILE, configurationsIn, loadKinds } from '../config.js';
 import { untilInterrupted } from '../exit.js';
 import { kindFlagValues } from '../options.js';
 import type { SharedOptions } from '../options.js';
@@ -118,9 +118,10 @@ async function renderedEarlier(
 ): Promise<AnyObject[]> {
   const { kinds, namespace, policy, settings, recursive, since, config = CONFIG_FILE } = options;
   const file = join(folder, cwd === folder ? relative('.', config) : CONFIG_FILE);
+  const isNamed = cwd !== folder || existsSync(file);
   const given = {
     ...{ ...kindFlagValues(options), '--kinds': kinds, '--namespace': namespace },
-    ...{ '--policy': policy, '--settings': settings, '--config': existsSync(file) ? file : undefined },
+    ...{ '--policy': policy, '--settings': settings, '--config': isNamed ? file : undefined },
   };
   const flags = Object.entries(given).flatMap(([name, value]) =>
     value === undefined ? [] : [name, [value].flat().join()],
@@ -130,11 +131,18 @@ async function renderedEarlier(
     const { stdout } = await run(process.execPath, [commandOf(folder), ...args], { cwd });
     return objectsIn({ name: since, text: stdout });
   } catch (error) {
-    if (!existsSync(config) || existsSync(file))
+    if (!existsSync(config) || isNamed)
       throw new CliError([
         `--since ${since}: can't be rendered as it was there:`,
         stderrOf(error).replaceAll(folder + sep, ''),
       ]);
+    const [found] = configurationsIn(existsSync(dirname(file)) ? dirname(file) : folder);
+    if (found !== undefined) {
+      const other = relative(folder, found);
+      const why = `there is no ${config}, but ${other}, which seems to be the configuration`;
+      const have = `have ${other} here, too, such as \`export { default } from './${relative(dirname(other), config)}';\``;
+      throw new CliError(`--since ${since}: ${why}: ${have}, and give --config ${other}`);
+    }
     printError(`--since ${since}: there is no ${config}, so that all is new`);
     return [];
   }

@@ -65,19 +65,26 @@ export function liveText(
   ].join(', ');
   return [
     paint('bold', `${summary}\n`),
-    ...[rolloutText(rollouts)].filter(Boolean).map((text) => paint('yellow', `${text}\n`)),
+    ...[rolloutText({ rollouts, changes })].filter(Boolean).map((text) => paint('yellow', `${text}\n`)),
     ...changes.map((change) => changeText(change, paint)),
     ...(others > 0 ? [`${number(others)} other changes, each in few objects\n`] : []),
     ...kept.objects.map((object) => objectText(object, paint)),
   ].join('\n');
 }
 
-/** Returns a sentence such as `200 Deployments would roll their pods`; an empty text where none would. */
-export function rolloutText(rollouts: LiveDiff['rollouts']): string {
-  const counts = Object.entries(rollouts);
-  const kinds = counts.map(([kind, count]) => `${number(count)} ${kind}${count === 1 ? '' : 's'}`);
-  const whose = counts.length === 1 && counts[0]?.[1] === 1 ? 'its' : 'their';
-  return counts.length === 0 ? '' : `${kinds.join(' and ')} would roll ${whose} pods`;
+/** Returns sentences such as `200 Deployments would roll their pods`; an empty text where none would. */
+export function rolloutText({ rollouts, changes }: Pick<LiveDiff, 'rollouts' | 'changes'>): string {
+  const deletedOf = (kind: string): number =>
+    changes.find((one) => one.kind === kind && one.action === 'deleted' && one.rollout)?.count ?? 0;
+  const sentence = (would: string, countOf: (kind: string) => number): string => {
+    const all = Object.keys(rollouts).map((kind) => [kind, countOf(kind)] as const);
+    const counts = all.filter(([, count]) => count > 0);
+    const kinds = counts.map(([kind, count]) => `${number(count)} ${kind}${count === 1 ? '' : 's'}`);
+    const whose = counts.length === 1 && counts[0]?.[1] === 1 ? 'its' : 'their';
+    return counts.length === 0 ? '' : `${kinds.join(' and ')} would ${would} ${whose} pods`;
+  };
+  const rolled = sentence('roll', (kind) => (rollouts[kind] ?? 0) - deletedOf(kind));
+  return [rolled, sentence('be deleted, with', deletedOf)].filter(Boolean).join('; ');
 }
 
 function changeText(change: ChangeGroup, paint: Paint): string {
@@ -86,7 +93,10 @@ function changeText(change: ChangeGroup, paint: Paint): string {
   const why = reason === undefined ? '' : `: ${reason}`;
   return [
     paint(why === '' ? 'bold' : 'yellow', `${kind}: ${what}${why} in ${number(count)} of ${number(of)}`),
-    paint('dim', `  e.g. ${examples.join(', ')}${rollout ? '; pods are replaced' : ''}`),
+    paint(
+      'dim',
+      `  e.g. ${examples.join(', ')}${rollout && action !== 'deleted' ? '; pods are replaced' : ''}`,
+    ),
     ...(message === undefined ? [] : [`  ${plain(message)}`]),
     ...valueLines(change, paint, MAX_LINES),
     '',

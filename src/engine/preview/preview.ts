@@ -38,6 +38,8 @@ export interface ObjectPreview {
    */
   readonly after?: AnyObject;
   readonly error?: OperatorError;
+  /** Whether its pods stay, where it would be recreated: the next one takes them over. @default false */
+  readonly keepsPods?: boolean;
   /** Object that it would wait for. @default - nothing */
   readonly waitsFor?: ObjectRef;
   /** Fields that would be taken from other managers. */
@@ -297,14 +299,15 @@ export async function previewPlan(
 /** Returns what a step would do, by its outcome, and by its dry run where there was one. */
 function previewOf(
   change: Change,
-  { do: name, object }: HandledStep,
+  { do: name, object, ...step }: HandledStep,
   handed: HandedOver,
   tried: Tried | undefined,
 ): ObjectPreview {
   const { ref, action, error, conflicts: leaves = [] } = change;
   const base = { ref, takes: [], leaves };
   if (error) return { ...base, action: 'failed', error };
-  if (action === 'recreated') return { ...base, action, after: object };
+  const keepsPods = 'recreate' in step && step.recreate === 'orphan';
+  if (action === 'recreated') return { ...base, action, after: object, ...(keepsPods && { keepsPods }) };
   if (action === 'deleted') return { ...base, action };
   if (action === 'drifted') return { ...base, action: 'unchanged', leaves: leftIn(change) };
   if (action === 'skipped') return { ...base, action };

@@ -13,10 +13,10 @@ const ROLLED: ReadonlySet<string> = new Set(['Deployment.apps', 'StatefulSet.app
 
 /**
  * Reports whether Kubernetes replaces pods when a field changes, as of a Deployment when its pod template does.
- * @param path as in `FieldChange`
+ * @param path as in `FieldChange`; the default stands for an object that goes
  */
-export function rollsPods(type: Pick<ObjectRef, 'apiVersion' | 'kind'>, path: string): boolean {
-  return ROLLED.has(groupKind(type)) && /^\.spec\.template\b/.test(path);
+export function rollsPods(type: Pick<ObjectRef, 'apiVersion' | 'kind'>, path = '.metadata.name'): boolean {
+  return ROLLED.has(groupKind(type)) && /^\.(?:metadata\.name$|spec\.(?:template|selector)\b)/.test(path);
 }
 
 /**
@@ -62,7 +62,7 @@ export function isFixed(before: AnyObject, { path, after }: FieldChange): boolea
 export function compareRendered(
   before: readonly AnyObject[],
   after: readonly AnyObject[],
-  typeOf: (object: AnyObject) => RenderedType | undefined,
+  typeOf: (object: AnyObject) => Pick<RenderedType, 'createOnly' | 'recreate'> | undefined,
 ): ObjectPreview[] {
   const left = new Map(before.map((object) => [objectId(object), object]));
   const compared = after.map((rendered): ObjectPreview => {
@@ -79,7 +79,8 @@ export function compareRendered(
     if (changes.length === 0) return { ...base, action: 'unchanged' };
     const fixed = changes.filter((change) => isFixed(was, change)).map(({ path }) => path);
     if (fixed.length === 0) return { ...base, action: 'changed', before: was, after: object };
-    if (recreate !== false) return { ...base, action: 'recreated', after: rendered };
+    const keepsPods = recreate === 'orphan' && !changes.some(({ path }) => rollsPods(was, path));
+    if (recreate !== false) return { ...base, action: 'recreated', before: was, after: rendered, keepsPods };
     const message = `${fixed.join(', ')} can't be changed in place: give the object another name, or delete it, and it is created again`;
     return { ...base, action: 'failed', error: new OperatorError({ reason: 'ImmutableField', message }) };
   });

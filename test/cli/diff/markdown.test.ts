@@ -12,10 +12,15 @@ const deployment = (name: string, image: string, app = 'web'): AnyObject => ({
   },
 });
 
-function compared(before: readonly AnyObject[], after: readonly AnyObject[], details = 0): string {
+function compared(
+  before: readonly AnyObject[],
+  after: readonly AnyObject[],
+  details = 0,
+  recreate: boolean | 'orphan' = false,
+): string {
   const summary = new Summary(details);
   summary.add('Page', { ...NOTHING, watched: after.length });
-  summary.addObjects(compareRendered(before, after, () => undefined));
+  summary.addObjects(compareRendered(before, after, () => ({ recreate })));
   return markdownOf(summary.diff());
 }
 
@@ -48,6 +53,21 @@ Deployment: .spec.template.spec.containers[].image changed in 2 of 3
 
 </details>
 `);
+});
+
+test('pods of what is deleted, and of what is created again, are counted', () => {
+  const before = [deployment('web', 'web:1'), deployment('api', 'web:1'), deployment('db', 'web:1')];
+  const after = [deployment('web', 'web:2'), deployment('api', 'web:1', 'api')];
+  const text = compared(before, after, 0, true);
+  expect(text).toContain(
+    '**2 Deployments would roll their pods; 1 Deployment would be deleted, with its pods** (',
+  );
+  expect(text).toContain('would be deleted and created again; **pods are replaced** |');
+  expect(text).toContain('would be deleted |');
+  const gone = compared(before, []);
+  expect(gone).toContain('**3 Deployments would be deleted, with their pods** (');
+  const service = { ...deployment('web', 'web:1'), apiVersion: 'v1', kind: 'Service' };
+  expect(compared([service], [])).toContain('**No pods would be rolled** (');
 });
 
 test('without a change it is one line, by which an earlier comment is replaced', () => {

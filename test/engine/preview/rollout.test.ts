@@ -7,6 +7,9 @@ test.each([
   ['apps/v1', 'Deployment', '.spec.template.spec.containers[name="web"].image', true],
   ['apps/v1', 'StatefulSet', '.spec.template.metadata.annotations["example.com/checksum"]', true],
   ['apps/v1', 'DaemonSet', '.spec.template', true],
+  ['apps/v1', 'Deployment', '.spec.selector.matchLabels.app', true],
+  ['apps/v1', 'Deployment', '.metadata.name', true],
+  ['apps/v1', 'Deployment', '.metadata.namespace', false],
   ['apps/v1', 'Deployment', '.spec.replicas', false],
   ['batch/v1', 'CronJob', '.spec.jobTemplate.spec.template.spec.containers[name="web"].image', false],
   ['example.com/v1', 'Deployment', '.spec.template.spec', false],
@@ -66,8 +69,18 @@ test('what was rendered is compared with what is rendered, object by object', ()
     ['fixed', 'failed', 'ImmutableField'],
     ['gone', 'deleted', undefined],
   ]);
-  const [recreated] = compareRendered([before[3]!], [after[3]!], () => ({ ...type, recreate: true }));
-  expect(recreated).toMatchObject({ action: 'recreated' });
+  const [recreated] = compareRendered([before[3]!], [after[3]!], () => ({ recreate: true }));
+  expect(recreated).toMatchObject({ action: 'recreated', before: before[3], after: after[3] });
+});
+
+test.each([
+  ['a claim changes', { volumeClaimTemplates: [] }, true],
+  ['the template changes, too', { volumeClaimTemplates: [], template: {} }, false],
+  ['the selector changes', { selector: {} }, false],
+])('of what is recreated without what it owns, pods stay: %s', (_, spec, keepsPods) => {
+  const [was, is] = [{}, spec].map((one) => ({ ...deployment('a', one), kind: 'StatefulSet' }));
+  const [found] = compareRendered([was!], [is!], () => ({ recreate: 'orphan' }));
+  expect([found?.action, found?.keepsPods]).toEqual(['recreated', keepsPods]);
 });
 
 test('what stays as it was created does not change', () => {
