@@ -18,6 +18,7 @@ test.each([
   ['pod-history', 'sweep.mjs'],
   ['preview', 'sweep.mjs'],
   ['web-app', 'sweep.mjs'],
+  ['postgres-cluster', 'sweep.mjs'],
   ['database-role', 'sweep-database.ts'],
   ['database-role', 'sweep-role.ts'],
 ])(
