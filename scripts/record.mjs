@@ -319,7 +319,7 @@ function comparable(text) {
     .replaceAll(/\b(?:\d+m)?[\d.]+ ?m?s\b|\b\d+m\b/g, 'TIME')
     .replaceAll(/(-[0-9a-f]{8,10})-[a-z0-9]{5}\b/g, '$1-POD')
     .replaceAll(/seed \d+/g, 'seed SEED')
-    .replaceAll(/(\bbuild |reconstruct\.kosmos\.io\/release: )[0-9a-f]{8}\b/gi, '$1BUILD')
+    .replaceAll(/(\bbuild |\brendering |reconstruct\.kosmos\.io\/release: )[0-9a-f]{8}\b/gi, '$1BUILD')
     .replaceAll(/sweep-\w+\/trial-\d+|trial-\d+/g, 'TRIAL')
     .replaceAll(/ x="\d+"| textLength="\d+"/g, '')
     .replaceAll(/ +/g, ' ');
