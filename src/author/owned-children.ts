@@ -715,7 +715,7 @@ export class OwnedChildren implements Controller {
         ? this.updates?.conclude(cr, update, { own: this.own(cr, reader), changes, readiness, now })
         : update || isEarly
           ? this.updates?.standing(cr)
-          : this.updates?.aside(cr, isPaused, now);
+          : this.updates?.notApplied(cr, isPaused || pass.isDeleted === true, now);
     const held = [paused, waiting?.condition, drifted, rotated, updated?.condition].filter(
       (one) => one !== undefined,
     );

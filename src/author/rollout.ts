@@ -59,16 +59,17 @@ export class PacedRollout {
    * Reports whether a custom resource is updated now, since few enough are under way.
    * @param unsettled returns those that may be under way when a process begins
    */
-  takes(cr: LiveResource, build: string, now: Date, unsettled: () => Iterable<LiveResource>): boolean {
+  admits(cr: LiveResource, build: string, now: Date, unsettled: () => Iterable<LiveResource>): boolean {
     if (this.rollout.stateOf(this.kind, build)?.isStopped) return false;
     if (!this.isCounted)
       for (const other of unsettled())
-        if (!this.underway.has(keyOf(other))) this.underway.set(keyOf(other), begun(other, build, now));
+        if (!this.underway.has(keyOf(other)))
+          this.underway.set(keyOf(other), startedUpdate(other, build, now));
     this.isCounted = true;
     const key = keyOf(cr);
     if (this.underway.has(key)) return true;
     if (this.free(now) <= 0) return false;
-    this.underway.set(key, { ...begun(cr, build, now), isTaken: true });
+    this.underway.set(key, { ...startedUpdate(cr, build, now), isTaken: true });
     return true;
   }
 
@@ -79,7 +80,7 @@ export class PacedRollout {
     const before = this.underway.get(key);
     if (isReady || !(isOfBuild || before)) return { isOver: this.underway.delete(key) };
     const { uid = '' } = cr.metadata;
-    const one = before?.uid === uid ? before : begun(cr, build, now);
+    const one = before?.uid === uid ? before : startedUpdate(cr, build, now);
     const { readyMilliseconds } = this.rollout;
     const state = this.rollout.stateOf(this.kind, build);
     const isOfRollout = one.isTaken === true || isAnyHeld;
@@ -120,7 +121,7 @@ export class PacedRollout {
 }
 
 /** Returns the update of a custom resource as it begins, or as it has begun before this process. */
-function begun(cr: LiveResource, build: string, now: Date): Underway {
+function startedUpdate(cr: LiveResource, build: string, now: Date): Underway {
   const { uid = '' } = cr.metadata;
   const said = cr.status?.conditions?.find(
     ({ reason, message }) => reason === UPDATING && message?.startsWith(openingOf(build)),

@@ -72,8 +72,8 @@ interface Concluded {
   readonly wakes?: readonly string[];
 }
 
-/** Parts of what came of a plan. */
-interface Came {
+/** Outcome of a plan. */
+interface Outcome {
   readonly own: readonly AnyObject[];
   readonly changes: ChangeSet;
   readonly readiness: Readiness;
@@ -115,7 +115,7 @@ export class Updates {
       isReleased ||
       isNew ||
       !this.isUnedited(cr, build, own) ||
-      this.rollout?.takes(cr, build, now, () => this.unsettled(build, list)) === true;
+      this.rollout?.admits(cr, build, now, () => this.unsettled(build, list)) === true;
     if (!isApplied) return { build, isHeld: true, ...this.look(judged, build) };
     this.held.delete(key);
     return { build, isHeld: false, isNews: false };
@@ -133,12 +133,15 @@ export class Updates {
     return this.rollout?.end(key) === true || wasHeld ? this.next(now) : [];
   }
 
-  /** Returns what follows where nothing is applied at all, as in a pause: no other waits for it. */
-  aside(cr: LiveResource, isPaused: boolean, now: Date): Concluded {
+  /**
+   * Returns what follows where nothing is applied at all: no other waits for it.
+   * @param isLeft whether that is as it should be, as in a pause or on deletion
+   */
+  notApplied(cr: LiveResource, isLeft: boolean, now: Date): Concluded {
     const build = this.present();
     if (build === undefined) return {};
     const wakes = this.forget(keyOf(cr), now);
-    return { ...(!isPaused && isOpen(cr) ? unfinished(cr, build) : this.standing(cr)), wakes };
+    return { ...(!isLeft && isOpen(cr) ? unfinished(cr, build) : this.standing(cr)), wakes };
   }
 
   /** Returns the condition as it stands, until more is known. */
@@ -148,7 +151,7 @@ export class Updates {
   }
 
   /** Returns what follows from a plan. */
-  conclude(cr: LiveResource, update: Update, came: Came): Concluded {
+  conclude(cr: LiveResource, update: Update, came: Outcome): Concluded {
     return update.isHeld ? this.concludeHeld(cr, update, came) : this.concludeApplied(cr, update, came);
   }
 
@@ -186,7 +189,7 @@ export class Updates {
     return turn <= at ? { isNews: true } : { isNews: false, lookAt };
   }
 
-  private concludeHeld(cr: LiveResource, { build, lookAt }: Update, { changes, now }: Came): Concluded {
+  private concludeHeld(cr: LiveResource, { build, lookAt }: Update, { changes, now }: Outcome): Concluded {
     const key = keyOf(cr);
     const known = this.held.get(key);
     const came = changes.filter(({ action }) => action === 'created').map(({ ref }) => describeRef(ref));
@@ -217,7 +220,7 @@ export class Updates {
     return { ...more, ...(again && { requeueAt: again }), condition };
   }
 
-  private concludeApplied(cr: LiveResource, { build }: Update, came: Came): Concluded {
+  private concludeApplied(cr: LiveResource, { build }: Update, came: Outcome): Concluded {
     const { own, changes, readiness, now } = came;
     const key = keyOf(cr);
     const isWhole = !changes.some(({ action }) => action === 'failed' || action === 'skipped');

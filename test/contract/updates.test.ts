@@ -31,7 +31,7 @@ function shop(name: string, generation = 1, conditions = [isTrue('Ready')]): Any
   };
 }
 
-/** A child that a build has applied so many seconds after the start; by an older release where none is named. */
+/** A child that a build has applied at this number of seconds after the start; by an older release where none is named. */
 function child(of: AnyObject, build?: string, seconds = 0, name = of.metadata.name): AnyObject {
   const { uid: owner = '' } = of.metadata;
   const record = recordText({
@@ -127,7 +127,9 @@ test('an edit that is not carried out whole is not held by the next process', ()
 
 test('an edit of which nothing could be rendered yet is not held, and a release that was not carried out whole is', () => {
   const edited = shop('web', 2);
-  const { condition } = new Process({}).updates.aside(edited, false, new Date(START));
+  const { condition } = new Process({}).updates.notApplied(edited, false, new Date(START));
+  // A deletion counts as a generation, too.
+  expect(new Process({}).updates.notApplied(edited, true, new Date(START)).condition).toBeUndefined();
   const conditions = [isTrue('UpdatePending', { ...condition, observedGeneration: 2 })];
   const own = [child(edited, A)];
   expect(isHeld({ ...edited, status: { observedGeneration: 2, conditions } }, own)).toBe(false);
@@ -230,7 +232,7 @@ test('a process that begins in the middle counts what another one has half appli
   const own = (cr: AnyObject): AnyObject[] => [child(cr, B, 1, 'first'), child(cr, A, 0, 'second')];
   for (const cr of [half, paused]) process.all.set(cr, own(cr));
   expect(process.judge(held, [child(held, A)])?.isHeld).toBe(true);
-  expect(process.updates.aside(paused, true, new Date(START)).wakes).toEqual([]);
+  expect(process.updates.notApplied(paused, true, new Date(START)).wakes).toEqual([]);
   expect(process.conclude(half, own(half), []).wakes).toEqual([keyOf(held)]);
   expect(process.judge(held, [child(held, A)])?.isHeld).toBe(false);
 });
