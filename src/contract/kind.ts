@@ -273,7 +273,7 @@ export interface Upgrades {
   build(kind: string): string | undefined;
   /** Number of the term in which this process leads: in between, another one may have had another build. */
   term(): number;
-  /** Number of custom resources that may be updated at once without a release. @default - none is */
+  /** Rollout of updates by number. @default - each waits for its release */
   readonly rollout?: Rollout;
 }
 
@@ -281,9 +281,9 @@ export interface Upgrades {
 export interface Rollout {
   /** Maximum number of custom resources of the present build that aren't ready. */
   readonly atOnce: number;
-  /** Time in which one that was ready before has to be ready again. */
+  /** Time in which one that was ready before has to be ready again; else the rollout is stopped. */
   readonly readyMilliseconds: number;
-  /** Returns whether a rollout has been stopped, or when it was last told to go on all the same, in milliseconds; nothing where neither was. */
+  /** Returns whether a rollout has been stopped, or since when it was resumed, in milliseconds since the epoch; nothing where neither was. */
   stateOf(
     kind: string,
     build: string,

@@ -40,7 +40,7 @@ afterAll(async () => {
   for (const controller of running) await controller.kill();
 });
 
-test('a number of custom resources is updated at once; the first that is not ready again stops it, until it is told to go on', async () => {
+test('a number of custom resources is updated at once; the first that is not ready again stops it, until it is resumed', async () => {
   await using webs = await Webs.watch(cluster, shops.namespace, COUNT);
 
   // WHEN another build comes, and its process is killed again and again
@@ -78,7 +78,7 @@ test('a number of custom resources is updated at once; the first that is not rea
     expect(webs.ofNext()).toContain(held[0]);
   });
 
-  // WHEN it is told to go on
+  // WHEN it is resumed
   const [build] = (await annotation())!.split(' ');
   await cluster.merge(leaseIn(user), {
     metadata: { annotations: { [STOPPED]: `${build} resumed ${new Date().toISOString()}` } },

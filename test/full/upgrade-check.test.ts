@@ -41,7 +41,7 @@ test('a kind whose updates are held, and then as it alone would have them, is he
   expect(report.held, formatReport(report)).toBe(true);
 });
 
-test('one that rolls what nobody has released is found', async () => {
+test('one that rolls what was not released is found', async () => {
   const report = await swept(deaf);
   expect(report.checks[0]?.failures[0]?.what, formatReport(report)).toMatch(
     /^while its update is held, .* is /,

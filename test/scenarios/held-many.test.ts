@@ -10,7 +10,7 @@ import { Subject } from '../support/subject.js';
 import type { LiveResource } from '../support/subject.js';
 import { openCluster } from '../support/test-clusters.js';
 
-/** As many as bench/README.md has measured: HELD_COUNT=10000. */
+/** Number of custom resources; HELD_COUNT=10000 takes some quarter of an hour. */
 const count = Number(process.env.HELD_COUNT ?? 200);
 const patience = { deadlineMilliseconds: 60_000 + 300 * count, intervalMilliseconds: 1_000 };
 const user = 'operator-111';
