@@ -30,7 +30,8 @@ export type { DecoratedProps, DecorateProps } from './author/decorate.js';
 export { defineController } from './author/define-controller.js';
 export type { ControllerProps, PlannedResource, StandaloneProps } from './author/define-controller.js';
 export { podsOf } from './author/pods.js';
-export type { ChildTypeProps, ContributedTypeProps, KindProps } from './author/define-kind.js';
+export type { KindProps } from './author/define-kind.js';
+export type { ChildTypeProps, ContributedTypeProps } from './author/listed-types.js';
 export type {
   RelatedTypeProps,
   Failure,
@@ -68,7 +69,6 @@ export type {
   Find,
   KindReferences,
   Generated,
-  GeneratedName,
   KindGenerated,
   Referenced,
   ReferencedByName,
@@ -166,6 +166,7 @@ export type {
   ComposedValue,
   ComposedValues,
   GeneratedCertificate,
+  GeneratedName,
   GeneratedPart,
 } from './author/generated.js';
 export { inheritedMetadata } from './author/inherited-metadata.js';

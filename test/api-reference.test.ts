@@ -24,7 +24,7 @@ const ENTRIES = {
 
 /** Sections of the page, by where the files that declare their exports begin. */
 const SECTIONS: readonly (readonly [title: string, ...files: string[]])[] = [
-  ['Defining a kind', 'author/define-kind', 'author/define-crd', 'author/typed-crd'],
+  ['Defining a kind', 'author/define-kind', 'author/listed-types', 'author/define-crd', 'author/typed-crd'],
   [
     'Readiness, status and errors',
     'author/status',

@@ -1,13 +1,13 @@
 import type { Construct } from 'constructs';
 import type { CustomResourceProps, KindConstruct, StandaloneController } from '../contract/kind.js';
-import { resourceType } from '../contract/resource.js';
+import { groupKind, resourceType } from '../contract/resource.js';
 import type { ResourceTypeProps } from '../contract/resource.js';
-import { parseLabelSelector } from '../values/label-selector.js';
+import { isSelector, parseLabelSelector } from '../values/label-selector.js';
 import { showValue } from '../values/path.js';
-import { decoratedWith, isSelector } from './define-kind.js';
-import type { ChildTypeProps } from './define-kind.js';
-import { checkNames, isLabel, misdefined, NO_NAME } from './definition.js';
+import { checkNames, isLabel, NO_NAME, refuse } from './definition.js';
 import type { KnownType, Wire } from './kubernetes-types.js';
+import { typesIn } from './listed-types.js';
+import type { ChildTypeProps } from './listed-types.js';
 import { inNamespaces } from './namespace-selector.js';
 import { OwnedChildren } from './owned-children.js';
 
@@ -42,6 +42,7 @@ export interface DecorateProps<ApiVersion extends string, Kind extends string> e
 
 const REQUIRED = ['name', 'apiVersion', 'kind', 'construct', 'children'];
 const NAMES = [...REQUIRED, 'plural', 'namespaced', 'selector', 'annotation'];
+const LISTS = { children: ['recreate', 'createOnly', 'optional'] };
 const EXAMPLE = "takes { name, apiVersion: 'apps/v1', kind: 'StatefulSet', annotation, construct, children }";
 
 /**
@@ -59,19 +60,24 @@ export function decorate<const ApiVersion extends string, const Kind extends str
 ): StandaloneController {
   checkNames('decorate', props, NAMES, EXAMPLE, REQUIRED);
   const { name, selector, annotation } = props;
-  if (!isLabel(name)) throw misdefined('decorate: name', NO_NAME);
-  if (selector === undefined && annotation === undefined)
-    throw misdefined('decorate', `every ${props.kind} would be chosen; give selector or annotation`);
-  if (selector !== undefined && !isSelector(selector))
-    throw misdefined(
-      'decorate: selector',
-      `${showValue(selector)} is no label selector; write team=web,tier!=db`,
-    );
+  refuse('decorate', [
+    [!isLabel(name), `name: ${NO_NAME}`],
+    [
+      selector === undefined && annotation === undefined,
+      `every ${props.kind} would be chosen; give selector or annotation`,
+    ],
+    [
+      selector !== undefined && !isSelector(selector),
+      `selector: ${showValue(selector)} is no label selector; write team=web,tier!=db`,
+    ],
+  ]);
   const type = resourceType(props);
+  const { children } = typesIn('decorate', type, { children: props.children }, LISTS);
+  const isItself = children.some((child) => groupKind(child) === groupKind(type));
+  refuse('decorate', [[isItself, `children: type ${groupKind(type)} is the decorated one; leave it out`]]);
   const kind = {
-    ...{ name, type, decorates: true, readsMetadata: true, formerChildren: [] },
+    ...{ name, type, children, decorates: true, readsMetadata: true, formerChildren: [] },
     construct: props.construct as unknown as KindConstruct<never>,
-    children: decoratedWith(type, props.children),
     chosen: {
       ...(selector !== undefined && { selector: parseLabelSelector(selector) }),
       ...(annotation !== undefined && { annotation }),

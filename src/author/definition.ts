@@ -26,6 +26,17 @@ export function checkNames(
   return given;
 }
 
+/**
+ * Refuses a definition for the first of its mistakes.
+ * @param where it stands, for the message
+ * @param mistakes each with whether it was made
+ * @throws OperatorError `InvalidDefinition`
+ */
+export function refuse(where: string, mistakes: readonly (readonly [isMade: boolean, what: string])[]): void {
+  const mistake = mistakes.find(([isMade]) => isMade);
+  if (mistake) throw misdefined(where, mistake[1]);
+}
+
 /** Returns the error of a definition that can't be what was meant. @param where it stands */
 export function misdefined(where: string, what: string): OperatorError {
   return new OperatorError({ reason: 'InvalidDefinition', message: `${where}: ${what}` });

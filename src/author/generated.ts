@@ -15,7 +15,7 @@ import { childLabels, GENERATED_ANNOTATION, ROTATE_ANNOTATION, selectorLabels } 
 import { controllerOf, describeRef, objectKey } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import type { ResourceType } from '../contract/resource.js';
-import { CA_CERT, CA_KEY, heldCertificates, isCurrent } from '../values/certificates.js';
+import { CA_CERT, CA_KEY, heldCertificates, isCurrent, MAX_DAYS } from '../values/certificates.js';
 import type { HeldCertificates } from '../values/certificates.js';
 import {
   composedOf,
@@ -28,7 +28,9 @@ import {
 } from '../values/generated.js';
 import type { SecretData } from '../values/generated.js';
 import { contentHash, secretChecksum, UNKNOWN_CHECKSUM } from '../values/json.js';
+import { showValue } from '../values/path.js';
 import { keepStatus } from '../values/projections.js';
+import { checkNames, refuse } from './definition.js';
 
 /** Text that is made of generated values, and stands beside them in their Secret. */
 export interface ComposedValue<Spec, Settings = unknown> {
@@ -67,6 +69,15 @@ export interface GeneratedCertificate<Spec> {
 export type GeneratedPart<Spec> =
   GeneratedValue | ComposedValue<Spec> | ComposedValues<Spec> | GeneratedCertificate<Spec>;
 
+/** Keys of the Secret of a kind's `generated`: a certificate has several, and those that a custom resource chooses aren't known. */
+export type GeneratedName<Values> = {
+  [Name in keyof Values & string]: Values[Name] extends { readonly dnsNames: unknown }
+    ? `${Name}.crt` | `${Name}.key` | 'ca.crt'
+    : Values[Name] extends { readonly texts: unknown }
+      ? never
+      : Name;
+}[keyof Values & string];
+
 const SECRET_KEY = /^[-._a-zA-Z0-9]{1,253}$/;
 
 /** Number of days that a certificate is valid where its kind doesn't say. */
@@ -76,7 +87,7 @@ const DNS_NAME =
   /^(?=.{1,253}$)(?:\*\.)?[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/;
 
 /** Minimum number of random bits of a value, so that its checksum says nothing about it. */
-export const MIN_BITS = 64;
+const MIN_BITS = 64;
 
 export function bitsOf({ length = 32, alphabet = LETTERS_AND_DIGITS, bytes }: GeneratedValue): number {
   return bytes === undefined ? length * Math.log2(new Set(alphabet).size) : bytes * 8;
@@ -95,6 +106,72 @@ type KeptSecret = AnyObject & {
 
 /** Everything that a Secret is to have. */
 export type Missing = Pick<GenerateStep, 'values' | 'texts' | 'certificates'>;
+
+const OPTIONS = ['length', 'alphabet', 'bytes', 'emptyIsMissing', 'text', 'texts', 'dnsNames', 'days'];
+
+/** Returns the generated values of a kind. @throws OperatorError `InvalidDefinition` where one can't be what was meant */
+export function generatedOf(
+  owner: ResourceType,
+  given: Readonly<Record<string, GeneratedPart<never>>>,
+  nameOf?: (name: string) => string,
+): GeneratedSecrets {
+  for (const [name, value] of Object.entries(given)) {
+    const where = `defineKind: generated.${name}`;
+    checkNames(where, value, OPTIONS, 'write { length: 32 } or { bytes: 32 }');
+    if ('text' in value || 'texts' in value) {
+      const isMore = Object.values(value).some((one, index) => index > 0 || typeof one !== 'function');
+      refuse(where, [
+        [isMore, 'a text is made by a function alone; write { text: ({ cr, values }) => values.password }'],
+      ]);
+    } else if ('dnsNames' in value || 'days' in value) checkCertificate(where, name, value, given);
+    else
+      refuse(where, [
+        [
+          value.bytes !== undefined && (value.length ?? value.alphabet) !== undefined,
+          'give either bytes or length and alphabet',
+        ],
+        [
+          !(bitsOf(value) >= MIN_BITS),
+          `can be guessed: it has less than ${MIN_BITS} random bits; make it longer`,
+        ],
+      ]);
+  }
+  const [one, other]: unknown[] = nameOf ? [nameOf('web'), nameOf('db')] : ['web', 'db'];
+  refuse('defineKind', [
+    [
+      !owner.namespaced,
+      `generated: ${owner.kind} has no namespace for a Secret; leave it out, and generate the values for a kind in namespaces`,
+    ],
+    [
+      typeof one !== 'string' || typeof other !== 'string' || one === other,
+      'generatedSecretName: it returns the name of a Secret, another one for each custom resource; write (name) => `${name}-tls`',
+    ],
+  ]);
+  return new GeneratedSecrets(owner, given, nameOf);
+}
+
+function checkCertificate(
+  where: string,
+  name: string,
+  value: object,
+  all: Readonly<Record<string, GeneratedPart<never>>>,
+): void {
+  const { dnsNames, days = 1, ...others } = value as Partial<GeneratedCertificate<never>>;
+  const isFunction = typeof dnsNames === 'function';
+  const keys = isFunction ? [...keysOf({ [name]: { dnsNames } }), CA_KEY] : [];
+  const taken = keys.find((key) => Object.hasOwn(all, key)) ?? (name === 'ca' ? CA_CERT : undefined);
+  refuse(where, [
+    [
+      !isFunction || Object.keys(others).length > 0,
+      'a certificate has a function and days; write { dnsNames: (cr) => [`${cr.metadata.name}.${cr.metadata.namespace}.svc`], days: 90 }',
+    ],
+    [
+      !Number.isInteger(days) || days < 1 || days > MAX_DAYS,
+      `days: ${showValue(days)} is none; write a whole number from 1 to ${MAX_DAYS}`,
+    ],
+    [taken !== undefined, `the key ${taken ?? ''} has another use in its Secret; give it another name`],
+  ]);
+}
 
 /** Generates values for the custom resources of one kind. */
 export class GeneratedSecrets implements KindGenerated {
@@ -287,7 +364,7 @@ export class GeneratedSecrets implements KindGenerated {
 }
 
 /** Returns the keys of a Secret that its users may read. */
-export function keysOf(all: Readonly<Record<string, GeneratedPart<never>>>): string[] {
+function keysOf(all: Readonly<Record<string, GeneratedPart<never>>>): string[] {
   const keys = Object.entries(all).flatMap(([name, one]) => {
     if ('texts' in one) return [];
     return 'dnsNames' in one ? [`${name}.crt`, `${name}.key`, CA_CERT] : [name];

@@ -1,14 +1,16 @@
 import type { Lookup, Query } from '../contract/controller.js';
 import type { Find, KindReferences, Referenced, ReferencedByName } from '../contract/kind.js';
-import { misdefined } from './definition.js';
 import { OperatorError } from '../contract/error.js';
+import { checkNames, misdefined, refuse } from './definition.js';
 import type { KnownType, Wire } from './kubernetes-types.js';
+import { CLUSTER_SCOPED, OF_A_TYPE } from './listed-types.js';
 import { mistakeInSelector, selectorText } from '../values/label-selector.js';
 import type { LabelSelector } from '../values/label-selector.js';
 import { LAST_APPLIED_ANNOTATION, NAMESPACE } from '../contract/names.js';
 import { checksumOver, deepFreeze, isMap, secretChecksum } from '../values/json.js';
 import { describeRef, groupOf } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
+import { showValue } from '../values/path.js';
 import { keepIdentity, unreadableFor } from '../values/projections.js';
 import { groupKind, resourceType } from '../contract/resource.js';
 import type { ResourceType, ResourceTypeProps } from '../contract/resource.js';
@@ -113,6 +115,46 @@ const grants: Lookup = {
   type: resourceType({ apiVersion: 'gateway.networking.k8s.io/v1beta1', kind: 'ReferenceGrant' }),
   keep: (object) => ({ ...keepIdentity(object), spec: object.spec }),
 };
+
+const WAYS = ['name', 'names', 'labels', 'selector', 'all'] as const;
+const OPTIONS = [...OF_A_TYPE, ...WAYS, 'namespace', 'optional', 'data'];
+const EXAMPLE = "{ apiVersion: 'v1', kind: 'Secret', name: (cr) => cr.spec.secretName }";
+
+/** Returns the references of a kind. @throws OperatorError `InvalidDefinition` where one can't be what was meant */
+export function referencesOf(
+  owner: ResourceType,
+  given: Readonly<Record<string, object>>,
+): ReferenceResolver {
+  const all = given as Readonly<Record<string, AnyReference>>;
+  for (const [name, reference] of Object.entries(all)) {
+    const where = `defineKind: references.${name}`;
+    checkNames(where, reference, OPTIONS, `write ${EXAMPLE}`);
+    const { namespace, namespaced = true, data } = reference;
+    const ways = WAYS.filter((way) => reference[way] !== undefined);
+    const isByName = ways.includes('name') || ways.includes('names');
+    const isNoNamespace = typeof namespace === 'string' && namespace !== '*' && !NAMESPACE.test(namespace);
+    const isOfAll = reference.all ?? namespace === '*';
+    const type = groupKind(reference);
+    refuse(where, [
+      [ways.length !== 1, `give one of ${WAYS.join(', ')}, as in ${EXAMPLE}`],
+      [
+        namespace === '*' && isByName,
+        "a name in all namespaces isn't one object; give selector or all, or one namespace",
+      ],
+      [isNoNamespace, `no namespace is called ${showValue(namespace)}`],
+      [
+        data === true && isOfAll,
+        'data of all Secrets would be read; leave data out, or refer to them by their names',
+      ],
+      [
+        !owner.namespaced && namespaced && !namespace,
+        `${owner.kind} has no namespace; add namespace: (cr) => cr.spec.namespace`,
+      ],
+      [namespaced && CLUSTER_SCOPED.has(type), `${type} has no namespace; add namespaced: false`],
+    ]);
+  }
+  return new ReferenceResolver(owner, all);
+}
 
 /** References of the custom resources of one kind. */
 export class ReferenceResolver implements KindReferences {

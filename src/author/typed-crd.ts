@@ -1,6 +1,7 @@
 import type { CustomResourceDefinition, StructuralSchema } from '../contract/crd.js';
-import type { CustomResourceProps, Generated, GeneratedName } from '../contract/kind.js';
+import type { CustomResourceProps, Generated } from '../contract/kind.js';
 import type { AnyObject } from '../contract/object.js';
+import type { GeneratedName } from './generated.js';
 import type { ObservedChildOf } from './kubernetes-types.js';
 import type { ReferenceProps, ReferencesOf } from './references.js';
 

@@ -59,30 +59,14 @@ export interface AdminFiles {
   readonly settings?: Sections | undefined;
 }
 
-/** A cdk8s construct that builds the objects of one custom resource. It must depend on its props alone. */
-export type KindConstruct<
-  Spec,
-  References = unknown,
-  Values = unknown,
-  Observed = unknown,
-  Remembered = unknown,
-  Deleted = unknown,
-  Related = unknown,
-  Policy = unknown,
-  Settings = unknown,
-> = new (
+/**
+ * A cdk8s construct that builds the objects of one custom resource. It must depend on its props alone.
+ * @typeParam Parts props beside those of every construct, or their types
+ */
+export type KindConstruct<Spec, Parts = unknown> = new (
   scope: Construct,
   id: string,
-  props: CustomResourceProps<Spec> & {
-    readonly references: References;
-    readonly generated: Values;
-    readonly observed: Observed;
-    readonly status: Remembered;
-    readonly deleted: Deleted;
-    readonly related: Related;
-    readonly policy?: Policy;
-    readonly settings: Settings;
-  },
+  props: CustomResourceProps<Spec> & Parts,
 ) => Construct;
 
 /** A referenced object, without what has no meaning for others: its UID, versions, owners and managers. */
@@ -107,15 +91,6 @@ export interface KindReferences {
    */
   resolve(cr: CustomResource, find: Find, isOffline?: boolean): ReferencedByName | undefined;
 }
-
-/** Keys of the Secret of a kind's `generated`: a certificate has several, and those that a custom resource chooses aren't known. */
-export type GeneratedName<Values> = {
-  [Name in keyof Values & string]: Values[Name] extends { readonly dnsNames: unknown }
-    ? `${Name}.crt` | `${Name}.key` | 'ca.crt'
-    : Values[Name] extends { readonly texts: unknown }
-      ? never
-      : Name;
-}[keyof Values & string];
 
 /** Names by which a construct refers to generated values; it never gets the values themselves. */
 export interface Generated<Name extends string = string> {
@@ -172,14 +147,31 @@ export type Render = (kind: RenderedKind, cr: CustomResource, inputs?: RenderInp
 
 /** A type of children. */
 export interface RenderedType extends ResourceType {
-  /** Namespaces beside that of the custom resource that its objects may be in; `*` for all. @default - none */
+  /**
+   * Namespaces beside that of the custom resource in which its objects may be; `*` for all. What is there, or has no namespace, has no
+   * owner reference: the operator deletes it once the custom resource is gone.
+   * @default - none: children live in the namespace of their custom resource
+   */
   readonly namespaces?: readonly string[] | '*';
-  /** Whether its objects stay when their custom resource is deleted. @default delete */
+  /**
+   * Fate of its objects when their custom resource is deleted: with `keep` they stay as they are, without an owner, and
+   * `reconstruct adopt` hands them over to another one. What is no longer rendered is deleted all the same.
+   * @default delete
+   */
   readonly onDelete?: 'delete' | 'keep';
-  /** Paths of fields that stay as they were created, such as `.spec`. @default - none */
-  readonly createOnly?: readonly string[];
-  /** Whether its objects are deleted and created again where an immutable field has to change. @default false */
+  /**
+   * Whether an object is deleted and created again where an immutable field has to change, such as the template of a Job. Only for
+   * objects that hold nothing of value. With `orphan`, what it owns stays, and the next one takes it over: the Pods of a StatefulSet
+   * whose claim templates change.
+   * @default false - the custom resource is stalled with the reason `ImmutableField`
+   */
   readonly recreate?: boolean | 'orphan';
+  /**
+   * Paths of fields that are applied as they were rendered when the object was created, such as `.spec` or
+   * `.spec.volumeClaimTemplates`. Their drift is corrected. An annotation on the object records them. Not for Secrets.
+   * @default - none: what is rendered now is applied
+   */
+  readonly createOnly?: readonly string[];
 }
 
 /** Reports whether objects of a type may be where an owner reference to a custom resource would have them deleted. */
@@ -191,10 +183,12 @@ export function isElsewhere(
 }
 
 /** A type of objects of others, of which custom resources set some fields. */
-export interface ContributedType extends ResourceType {
-  /** Namespaces beside that of the custom resource that its objects may be in; `*` for all. @default - none */
-  readonly namespaces?: readonly string[] | '*';
-  /** Paths of fields that are taken from other writers, such as `.spec.replicas`. @default - none: a field that others set is refused */
+export interface ContributedType extends ResourceType, Pick<RenderedType, 'namespaces'> {
+  /**
+   * Paths of fields that are taken from other writers, such as `.spec.replicas`, and given back with the value from before. Autoscalers
+   * and other custom resources keep theirs. Not for Secrets.
+   * @default - none: a field that others set to another value is refused with the reason `FieldConflict`
+   */
   readonly takes?: readonly string[];
 }
 
@@ -213,17 +207,12 @@ export function hasFinalizers(kind: Pick<RenderedKind, 'finalizes' | 'contribute
 }
 
 /** A kind as far as the renderer needs to know it. */
-export interface RenderedKind {
-  readonly type: ResourceType;
+export interface RenderedKind extends Pick<Kind, 'type' | 'policySchema' | 'settingsSchema'> {
   readonly construct: KindConstruct<never>;
   /** Anything else that the construct makes is refused. */
   readonly children: readonly RenderedType[];
   /** Types of objects of others, of which it sets fields. @default - none */
   readonly contributes?: readonly ContributedType[];
-  /** Schema of the kind's section of a policy. @default - the kind knows no policy, and a section for it is refused */
-  readonly policySchema?: StructuralSchema;
-  /** Schema of the kind's section of the settings. @default - as `policySchema` */
-  readonly settingsSchema?: StructuralSchema;
   /** References of its custom resources. @default - nothing */
   readonly references?: KindReferences;
   /** Values that are generated for its custom resources. @default - nothing */

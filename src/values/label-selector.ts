@@ -90,6 +90,16 @@ export function parseLabelSelector(text: string): LabelSelector {
   return { matchExpressions: parts.map((part) => requirementOf(part.trim())) };
 }
 
+/** Reports whether a text is such a selector; an empty one isn't, as it would select everything. */
+export function isSelector(text: string): boolean {
+  try {
+    parseLabelSelector(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function requirementOf(part: string): NonNullable<LabelSelector['matchExpressions']>[number] {
   const [, not, label] = EXISTS.exec(part) ?? [];
   if (label !== undefined) return { key: label, operator: not ? 'DoesNotExist' : 'Exists' };

@@ -18,7 +18,7 @@ test.each<[message: string, props: object]>([
   ['children[0]: unknown option namespaces', { children: [{ ...SERVICE, namespaces: ['a'] }] }],
   ['children[0]: apps/v1 has no Service', { children: [{ ...SERVICE, apiVersion: 'apps/v1' }] }],
   [
-    'type StatefulSet.apps is there twice; list it once, and not the decorated one',
+    'children: type StatefulSet.apps is the decorated one; leave it out',
     { children: [{ apiVersion: 'apps/v1', kind: 'StatefulSet' }] },
   ],
 ])('refuses: %s', (message, props) => {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { repoFolder } from '../../sandbox/paths.js';
 import { defineKind } from '../../src/author/define-kind.js';
-import type { ChildTypeProps } from '../../src/author/define-kind.js';
+import type { ChildTypeProps } from '../../src/author/listed-types.js';
 import { loadKinds } from '../../src/cli/config.js';
 import { watchesFor } from '../../src/author/owned-children.js';
 import type { Watch } from '../../src/contract/controller.js';
