@@ -86,10 +86,6 @@ export function decorate<const ApiVersion extends string, const Kind extends str
   return {
     name,
     renders: kind,
-    controllers: (context) => {
-      const all = new OwnedChildren(kind, context);
-      const { namespaceSelector } = context;
-      return [namespaceSelector === undefined ? all : inNamespaces(all, namespaceSelector)];
-    },
+    controllers: (context) => [inNamespaces(new OwnedChildren(kind, context), context.namespaceSelector)],
   };
 }

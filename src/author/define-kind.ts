@@ -229,11 +229,9 @@ export function defineKind<
   return {
     ...kind,
     rendering: { each: kind },
-    controllers: (context) => {
-      const all = new OwnedChildren(kind, context, own);
-      const { namespaceSelector } = context;
-      return [namespaceSelector === undefined ? all : inNamespaces(all, namespaceSelector)];
-    },
+    controllers: (context) => [
+      inNamespaces(new OwnedChildren(kind, context, own), context.namespaceSelector),
+    ],
   };
 }
 

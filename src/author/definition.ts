@@ -3,9 +3,6 @@ import { OperatorError } from '../contract/error.js';
 import { oneOf } from '../values/suggest.js';
 import { isMap } from '../values/json.js';
 
-/** Definition as given, in TypeScript or in plain JavaScript. */
-export type Given = Readonly<Record<string, unknown>>;
-
 /**
  * Holds the names of what was given against those that there are; the compiler knows what they have to be.
  * @param where it stands, for the message
@@ -17,13 +14,12 @@ export function checkNames(
   names: readonly string[],
   hint: string,
   required: readonly string[] = [],
-): Given {
+): void {
   if (!isMap(given)) throw misdefined(where, `${hint}, not ${shownOption(given)}`);
   const unknown = Object.keys(given).find((name) => !names.includes(name));
   if (unknown !== undefined) throw misdefined(where, `unknown option ${unknown}; ${oneOf(unknown, names)}`);
   const missing = required.find((name) => given[name] === undefined);
   if (missing !== undefined) throw misdefined(where, `${hint}; ${missing} is missing`);
-  return given;
 }
 
 /**

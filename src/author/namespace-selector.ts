@@ -8,12 +8,13 @@ import { resourceType } from '../contract/resource.js';
 export const namespaceType = resourceType({ apiVersion: 'v1', kind: 'Namespace', namespaced: false });
 
 /**
- * Limits a controller to the custom resources in namespaces with these labels. They are followed: a namespace that gains them
+ * Limits a controller to the custom resources in namespaces with these labels, if any are given. They are followed: a namespace that gains them
  * wakes its custom resources, and plans for those in any other namespace are empty, so that their objects stay as they are.
  *
  * @param controller one with a key for each custom resource, that of its namespace and name
  */
-export function inNamespaces(controller: Controller, selector: string): Controller {
+export function inNamespaces(controller: Controller, selector: string | undefined): Controller {
+  if (selector === undefined) return controller;
   const watch: Watch = {
     ...{ type: namespaceType, selector, readOnly: true, keep: keepIdentity, mapsTo: () => [] },
     concerns: ({ metadata: { name } }, cr) => cr.metadata.namespace === name,

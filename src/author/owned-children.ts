@@ -15,7 +15,7 @@ import type {
   Step,
 } from '../contract/plan.js';
 import { Renderer } from '../render/renderer.js';
-import { settingsOf } from '../render/synthesize.js';
+import { isInReach, settingsOf } from '../render/synthesize.js';
 import type { OperatorError } from '../contract/error.js';
 import { secretType } from '../values/generated.js';
 import type { GeneratedSecrets, Missing } from './generated.js';
@@ -76,6 +76,7 @@ import {
   worstOf,
 } from './status.js';
 import type { Failure, LiveResource, RelatedTypeProps, StatusFunction, StatusReport } from './status.js';
+import type { ChildTypeProps } from './listed-types.js';
 import { namespaceType } from './namespace-selector.js';
 import { NO_BUILD, Updates } from './updates.js';
 import type { Update } from './updates.js';
@@ -145,14 +146,6 @@ interface StatusParts {
   readonly isEarly?: boolean;
   /** Outcome of the steps. @default - unknown yet */
   readonly changes?: ChangeSet;
-}
-
-/** A status, and what else is said with it. */
-interface StatusOutcome {
-  readonly readiness: Readiness;
-  readonly status: object;
-  readonly requeueAt?: Date;
-  readonly updated?: ReturnType<Updates['conclude']>;
 }
 
 /** The adapter from "one custom resource, its own children" to the core contract; made by `defineKind`. */
@@ -251,12 +244,12 @@ export class OwnedChildren implements Controller {
     fieldManager?: string,
     types: readonly RenderedType[] = this.owning.children,
   ): readonly AnyObject[] {
-    const { uid = '' } = cr.metadata;
-    const key = keyOf(cr);
+    const { uid = '', namespace } = cr.metadata;
     const controlled: AnyObject[] = [];
     for (const type of types)
       for (const object of reader.controlledBy(type, uid, fieldManager))
-        if (isInReach(this.owning.type, type, key, object)) controlled.push(object);
+        // What is planted elsewhere isn't its own.
+        if (isInReach(this.owning.type, type, namespace, object.metadata.namespace)) controlled.push(object);
     return controlled;
   }
 
@@ -367,7 +360,7 @@ export class OwnedChildren implements Controller {
     const { namespace, name } = splitKey(key);
     // Of what this operator doesn't watch it can't know.
     const isOurs = !this.context.namespaces || this.context.namespaces.includes(namespace ?? '');
-    if (recorded.length === 0 || !isOurs) return [];
+    if (!isOurs) return [];
     const owner = { apiVersion: type.apiVersion, kind, name, ...(namespace !== undefined && { namespace }) };
     return recorded.flatMap((one) =>
       reader.mappedTo(one, key).flatMap((object): Step[] => {
@@ -409,17 +402,13 @@ export class OwnedChildren implements Controller {
       generated?.requireClear(cr, secret);
       const { remembered, isDeleted } = pass;
       const related = this.owning.readsRelated ? observedOf(this.related(pass)) : undefined;
-      const isAny = found ?? generated ?? remembered ?? isDeleted ?? related;
-      const inputs =
-        isAny === undefined
-          ? undefined
-          : {
-              ...(found && { references: found }),
-              ...(generated && { generated: generated.propsOf(cr, secret) }),
-              ...(related && { related }),
-              ...(remembered && { status: remembered }),
-              ...(isDeleted && { deleted: true }),
-            };
+      const inputs = {
+        ...(found && { references: found }),
+        ...(generated && { generated: generated.propsOf(cr, secret) }),
+        ...(related && { related }),
+        ...(remembered && { status: remembered }),
+        ...(isDeleted && { deleted: true }),
+      };
       const isPaused = control.isPaused ?? false;
       const { held, ...rendering } = this.renderer.render(cr, inputs, {
         ...pass,
@@ -508,7 +497,10 @@ export class OwnedChildren implements Controller {
         const isHere = !this.owning.type.namespaced || object.metadata.namespace === cr.metadata.namespace;
         // Deletion in the foreground collects at once whatever names an owner that is going.
         const isCollected =
-          !pass.isDeleted || pass.controlled.some((one) => isControlled(one, object, owner));
+          !pass.isDeleted ||
+          pass.controlled.some(
+            (one) => objectId(one) === objectId(object) && controllerOf(one)?.uid === owner.uid,
+          );
         const isBound = isHere && !isKept && isCollected;
         return {
           ...({ do: 'own', object, owner, fieldManager } as const),
@@ -638,14 +630,11 @@ export class OwnedChildren implements Controller {
       updated?.event,
     ];
     const { remembers, type, decorates } = this.owning;
-    if (decorates) {
-      const said = events.filter((event) => event?.type !== 'Warning' || this.isNews(pass, event));
-      if (!events.some((event) => event?.type === 'Warning')) this.warnings.delete(owner.uid);
-      return {
-        ...{ status: [], events: said.flatMap((event) => (event ? { regarding, event } : [])) },
-        ...(isUnfinished && { next: 'now' }),
-      };
-    }
+    if (decorates && !events.some((event) => event?.type === 'Warning')) this.warnings.delete(owner.uid);
+    const said = events.flatMap((event) =>
+      event && (!decorates || this.isNews(pass, event)) ? { regarding, event } : [],
+    );
+    if (decorates) return { status: [], events: said, ...(isUnfinished && { next: 'now' }) };
     // What was remembered before the children came has another version.
     const target = (remembers && (reader.get(type, keyOf(cr)) as LiveResource | undefined)) || cr;
     const isConditional = remembers && { isConditional: true };
@@ -656,7 +645,7 @@ export class OwnedChildren implements Controller {
     return {
       // Of what can't be kept, it isn't known what was remembered.
       status: remembers && unreadableFor(cr) ? [] : [write],
-      events: events.flatMap((event) => (event ? { regarding, event } : [])),
+      events: said,
       ...(requeueAt && { next: requeueAt }),
       ...(isNext && { next: 'now' }),
       ...(updated?.wakes && { wakes: updated.wakes }),
@@ -664,8 +653,9 @@ export class OwnedChildren implements Controller {
     };
   }
 
-  /** Reports whether a warning is another one than the last of the same object, which has no conditions that would show it. */
-  private isNews({ owner: { uid } }: Pass, { note }: EventProps): boolean {
+  /** Reports whether an event isn't the last warning about the same object again, which has no conditions that would show it. */
+  private isNews({ owner: { uid } }: Pass, { type, note }: EventProps): boolean {
+    if (type !== 'Warning') return true;
     if (this.warnings.get(uid) === note) return false;
     setLatest(this.warnings, uid, note, MAX_WARNINGS);
     return true;
@@ -684,7 +674,7 @@ export class OwnedChildren implements Controller {
     pass: Pass,
     desired: Desired,
     { children, report, failure, drifted, isEarly, changes }: StatusParts,
-  ): StatusOutcome {
+  ) {
     const { cr, reader, now } = pass;
     const { control, rendered, update } = desired;
     const { generated } = this.owning;
@@ -783,18 +773,10 @@ function renderedIn(controlled: readonly AnyObject[], rendered: Rendered): reado
   return found;
 }
 
-/** Reports whether a live object is one that is rendered, and names its owner. */
-function isControlled(live: AnyObject, object: AnyObject, owner: OwnerReference): boolean {
-  return objectId(live) === objectId(object) && controllerOf(live)?.uid === owner.uid;
-}
-
 type Keep = RelatedTypeProps['keep'];
 
 /** A type of children, and how its objects are treated. */
-export interface ChildType extends RenderedType, Pick<Watch, 'optional' | 'claims'> {
-  /** @default - identity, our annotations and the status */
-  readonly keep?: Keep;
-}
+export type ChildType = ChildTypeProps & ResourceType;
 
 /** A kind without what the adapter doesn't need. */
 export interface OwningKind extends RenderedKind {
@@ -818,7 +800,7 @@ export function watchesFor(kind: OwningKind): Watch[] {
     mapsTo: (object) => {
       const keys: string[] = [];
       for (const key of keysOf(kind.type, object))
-        if (isInReach(kind.type, type, key, object)) keys.push(key);
+        if (isInReach(kind.type, type, splitKey(key).namespace, object.metadata.namespace)) keys.push(key);
       return keys;
     },
   });
@@ -883,17 +865,6 @@ export function ownersKeys(type: ResourceType, object: AnyObject): string[] {
   if (owner) return groupKind(owner) === groupKind(type) ? keysIn(type, object, owner.name) : [];
   const of = recordOf(object)?.of;
   return of?.groupKind === groupKind(type) ? [of.key] : [];
-}
-
-/** Reports whether an object is where the custom resource of a key may have one of its type: what is planted elsewhere isn't of it. */
-function isInReach(
-  owner: ResourceType,
-  { namespaced, namespaces = [] }: ContributedType,
-  key: string,
-  { metadata: { namespace = '' } }: AnyObject,
-): boolean {
-  if (!owner.namespaced || !namespaced || namespaces === '*') return true;
-  return splitKey(key).namespace === namespace || namespaces.includes(namespace);
 }
 
 /** Returns the keys of custom resources that have set fields of an object of others, as it says. */

@@ -104,7 +104,7 @@ export class Renderer {
    */
   render(
     cr: CustomResource,
-    inputs: RenderInputs | undefined,
+    inputs: RenderInputs,
     live: LiveChildren,
   ): SteadyRendering & { readonly observed?: readonly AnyObject[] } {
     if (!this.kind.observes) return this.steady(cr, inputs, live);
@@ -127,7 +127,7 @@ export class Renderer {
   /** @param before rendering of the same inputs that was made already */
   private steady(
     cr: CustomResource,
-    inputs: RenderInputs | undefined,
+    inputs: RenderInputs,
     { own, now, isFinal }: LiveChildren,
     before?: Rendered,
   ): SteadyRendering {
@@ -138,8 +138,8 @@ export class Renderer {
     if (!isFinal) return { rendered };
     if (!recent && this.requireSteady(cr, inputs, basis, rendered, own))
       setLatest(this.recent, keyOf(cr), { basis, rendered, at }, MAX_RECENT);
-    if (!inputs?.observed && !inputs?.references && !inputs?.status && !inputs?.related) return { rendered };
     const { observed, references, status, related, ...others } = inputs;
+    if (!observed && !references && !status && !related) return { rendered };
     const memory = this.memoryOf(cr);
     const edit = this.basisOf(cr, others);
     const course = isSame(memory.settling?.basis, edit)
@@ -175,20 +175,19 @@ export class Renderer {
     return memory;
   }
 
-  private basisOf(cr: CustomResource, inputs: RenderInputs | undefined): Basis {
+  private basisOf(cr: CustomResource, inputs: RenderInputs): Basis {
     const { metadata, spec = {} } = cr;
     const named = this.kind.readsMetadata ? ` ${contentHash(readableMetadata(cr))}` : '';
     // The generation alone stays where another schema of the CRD changes the spec.
     const edit = `${metadata.uid} ${metadata.generation} ${contentHash(this.kind.decorates ? contentOf(cr) : (spec as object))}${named}`;
     const files = this.context.inForce?.current;
-    if (!inputs) return { inputs: edit, files };
     const { references, ...others } = inputs;
     const read = references ? { ...others, references: digestOf(references) } : others;
     return { inputs: `${edit} ${contentHash(read)}`, files };
   }
 
   /** Renders within the limit of time, which inputs need only once, and not again where the construct was stopped. */
-  private timed(cr: CustomResource, inputs: RenderInputs | undefined, basis: Basis): Rendered {
+  private timed(cr: CustomResource, inputs: RenderInputs, basis: Basis): Rendered {
     const { kind, context, stops } = this;
     const memory = this.memoryOf(cr);
     const given = context.inForce ? { ...inputs, ...context.inForce.current } : inputs;
@@ -225,7 +224,7 @@ export class Renderer {
    */
   private requireSteady(
     cr: CustomResource,
-    inputs: RenderInputs | undefined,
+    inputs: RenderInputs,
     basis: Basis,
     rendered: Rendered,
     children: readonly AnyObject[],

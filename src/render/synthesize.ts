@@ -9,6 +9,7 @@ import { childLabels, isOwnAnnotation, LAST_APPLIED_ANNOTATION, NAMESPACE } from
 import { controllerOf, describeRef, objectId, refOf } from '../contract/object.js';
 import type { AnyObject, CustomResource, ObjectMeta } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
+import type { ResourceType } from '../contract/resource.js';
 import { applyDefaults } from '../validate/defaults.js';
 import { isMap, sorted } from '../values/json.js';
 import { originOf, thrownReading } from '../values/origin.js';
@@ -338,12 +339,7 @@ function checkChildren(kind: RenderedKind, cr: CustomResource, objects: readonly
         'InvalidName',
         `${what}, whose name is "." or "..", or has "/" or "%", or whose namespace is none; let the CRD refuse it where it comes from the spec`,
       );
-    if (
-      type.namespaced &&
-      kind.type.namespaced &&
-      namespace !== cr.metadata.namespace &&
-      !isIn(type, namespace)
-    )
+    if (!isInReach(kind.type, type, cr.metadata.namespace, namespace))
       throw refusal(
         'ForeignNamespace',
         `${what}, which is in another namespace; leave that out, or declare it: { apiVersion: '${type.apiVersion}', kind: '${type.kind}', namespaces: ['${namespace ?? ''}'] } in the kind's children`,
@@ -376,8 +372,15 @@ function withoutLabels(object: AnyObject, labels: Readonly<Record<string, string
   };
 }
 
-function isIn({ namespaces = [] }: ContributedType, namespace = ''): boolean {
-  return namespaces === '*' ? namespace !== '' : namespaces.includes(namespace);
+/** Reports whether an object of a type may be in a namespace for a custom resource in that of `home`. */
+export function isInReach(
+  owner: ResourceType,
+  { namespaced, namespaces = [] }: ContributedType,
+  home = '',
+  namespace = '',
+): boolean {
+  if (!owner.namespaced || !namespaced || namespaces === '*') return true;
+  return namespace === home || namespaces.includes(namespace);
 }
 
 function declaredType(kind: RenderedKind, owner: string, object: AnyObject): ContributedType {
