@@ -60,21 +60,20 @@ export function decorate<const ApiVersion extends string, const Kind extends str
 ): StandaloneController {
   checkNames('decorate', props, NAMES, EXAMPLE, REQUIRED);
   const { name, selector, annotation } = props;
-  refuse('decorate', [
-    [!isLabel(name), `name: ${NO_NAME}`],
-    [
-      selector === undefined && annotation === undefined,
+  refuse(
+    'decorate',
+    !isLabel(name) && `name: ${NO_NAME}`,
+    selector === undefined &&
+      annotation === undefined &&
       `every ${props.kind} would be chosen; give selector or annotation`,
-    ],
-    [
-      selector !== undefined && !isSelector(selector),
+    selector !== undefined &&
+      !isSelector(selector) &&
       `selector: ${showValue(selector)} is no label selector; write team=web,tier!=db`,
-    ],
-  ]);
+  );
   const type = resourceType(props);
   const { children } = typesIn('decorate', type, { children: props.children }, LISTS);
   const isItself = children.some((child) => groupKind(child) === groupKind(type));
-  refuse('decorate', [[isItself, `children: type ${groupKind(type)} is the decorated one; leave it out`]]);
+  refuse('decorate', isItself && `children: type ${groupKind(type)} is the decorated one; leave it out`);
   const kind = {
     ...{ name, type, children, decorates: true, readsMetadata: true, formerChildren: [] },
     construct: props.construct as unknown as KindConstruct<never>,

@@ -5,7 +5,7 @@ import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import type { ResourceTypeProps } from '../contract/resource.js';
 import { secretType } from '../values/generated.js';
-import { checkNames, misdefined, refuse } from './definition.js';
+import { checkNames, refuse } from './definition.js';
 import { generatedOf } from './generated.js';
 import type { GeneratedName, GeneratedPart } from './generated.js';
 import type { HandOverFunction } from './hand-over.js';
@@ -206,24 +206,21 @@ export function defineKind<
     ...(settingsSchema && { settingsSchema }),
     construct: props.construct as KindConstruct<never>,
   };
-  refuse('defineKind', [
-    [
-      generated !== undefined && related.some((one) => groupKind(one) === groupKind(secretType)),
+  refuse(
+    'defineKind',
+    generated &&
+      related.some((one) => groupKind(one) === groupKind(secretType)) &&
       'related: type Secret is listed twice, as that of generated values too; leave it out',
-    ],
-    [
-      props.readsRelated === true && related.length === 0,
+    props.readsRelated &&
+      related.length === 0 &&
       'readsRelated: there is nothing to be read; give related: [{ apiVersion, kind, selector, keep, nameOf }]',
-    ],
-    [
-      props.remembers === true && !status,
+    props.remembers &&
+      !status &&
       'remembers: nothing is said that could be remembered; give status: ({ last, now }) => ({ fields: { ... } })',
-    ],
-    [
-      props.finalizes === false && contributes.length > 0,
+    props.finalizes === false &&
+      contributes.length > 0 &&
       'finalizes: fields of others are given back on deletion, by the finalizer; leave finalizes: false out',
-    ],
-  ]);
+  );
   // The adapter knows no kind's types.
   const own = { status, handOver } as unknown as OwnFunctions;
   return {
@@ -272,23 +269,23 @@ const LISTS = {
  */
 function checkStatusSchema(crd: CustomResourceDefinition, version: CrdVersion): void {
   const where = `CRD ${crd.metadata.name}, version ${version.name}`;
-  if (!version.subresources?.status)
-    throw misdefined(where, 'add "subresources: { status: {} }", the status is written through it');
-  const status = version.schema.openAPIV3Schema.properties?.status;
+  const { subresources, schema } = version;
+  refuse(
+    where,
+    !subresources?.status && 'add "subresources: { status: {} }", the status is written through it',
+  );
+  const status = schema.openAPIV3Schema.properties?.status;
   if (status?.['x-kubernetes-preserve-unknown-fields']) return;
-  for (const [field, type] of [
-    ['observedGeneration', 'integer'],
-    ['conditions', 'array'],
-  ] as const)
-    if (status?.properties?.[field]?.type !== type)
-      throw misdefined(where, `add "${field}", of type ${type}, to the properties of the status`);
-  const conditions = status?.properties?.conditions;
-  if (
-    conditions?.['x-kubernetes-list-type'] !== 'map' ||
-    String(conditions['x-kubernetes-list-map-keys']) !== 'type'
-  )
-    throw misdefined(
-      where,
+  const { observedGeneration, conditions } = status?.properties ?? {};
+  const isMerged =
+    conditions?.['x-kubernetes-list-type'] === 'map' &&
+    String(conditions['x-kubernetes-list-map-keys']) === 'type';
+  refuse(
+    where,
+    observedGeneration?.type !== 'integer' &&
+      'add "observedGeneration", of type integer, to the properties of the status',
+    conditions?.type !== 'array' && 'add "conditions", of type array, to the properties of the status',
+    !isMerged &&
       'add "x-kubernetes-list-type: map" and "x-kubernetes-list-map-keys: [type]" to the conditions of the status, or a write replaces those of other writers',
-    );
+  );
 }

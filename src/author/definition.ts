@@ -17,20 +17,18 @@ export function checkNames(
 ): void {
   if (!isMap(given)) throw misdefined(where, `${hint}, not ${shownOption(given)}`);
   const unknown = Object.keys(given).find((name) => !names.includes(name));
-  if (unknown !== undefined) throw misdefined(where, `unknown option ${unknown}; ${oneOf(unknown, names)}`);
   const missing = required.find((name) => given[name] === undefined);
-  if (missing !== undefined) throw misdefined(where, `${hint}; ${missing} is missing`);
+  refuse(
+    where,
+    unknown !== undefined && `unknown option ${unknown}; ${oneOf(unknown, names)}`,
+    missing !== undefined && `${hint}; ${missing} is missing`,
+  );
 }
 
-/**
- * Refuses a definition for the first of its mistakes.
- * @param where it stands, for the message
- * @param mistakes each with whether it was made
- * @throws OperatorError `InvalidDefinition`
- */
-export function refuse(where: string, mistakes: readonly (readonly [isMade: boolean, what: string])[]): void {
-  const mistake = mistakes.find(([isMade]) => isMade);
-  if (mistake) throw misdefined(where, mistake[1]);
+/** Refuses a definition for the first of its mistakes, if there is any. @throws OperatorError `InvalidDefinition` */
+export function refuse(where: string, ...mistakes: readonly (string | false | undefined)[]): void {
+  const mistake = mistakes.find(Boolean);
+  if (mistake) throw misdefined(where, mistake);
 }
 
 /** Returns the error of a definition that can't be what was meant. @param where it stands */

@@ -120,33 +120,30 @@ export function generatedOf(
     checkNames(where, value, OPTIONS, 'write { length: 32 } or { bytes: 32 }');
     if ('text' in value || 'texts' in value) {
       const isMore = Object.values(value).some((one, index) => index > 0 || typeof one !== 'function');
-      refuse(where, [
-        [isMore, 'a text is made by a function alone; write { text: ({ cr, values }) => values.password }'],
-      ]);
+      refuse(
+        where,
+        isMore && 'a text is made by a function alone; write { text: ({ cr, values }) => values.password }',
+      );
     } else if ('dnsNames' in value || 'days' in value) checkCertificate(where, name, value, given);
     else
-      refuse(where, [
-        [
-          value.bytes !== undefined && (value.length ?? value.alphabet) !== undefined,
+      refuse(
+        where,
+        value.bytes !== undefined &&
+          (value.length ?? value.alphabet) !== undefined &&
           'give either bytes or length and alphabet',
-        ],
-        [
-          !(bitsOf(value) >= MIN_BITS),
+        !(bitsOf(value) >= MIN_BITS) &&
           `can be guessed: it has less than ${MIN_BITS} random bits; make it longer`,
-        ],
-      ]);
+      );
   }
   const [one, other]: unknown[] = nameOf ? [nameOf('web'), nameOf('db')] : ['web', 'db'];
-  refuse('defineKind', [
-    [
-      !owner.namespaced,
+  const isName = typeof one === 'string' && typeof other === 'string' && one !== other;
+  refuse(
+    'defineKind',
+    !owner.namespaced &&
       `generated: ${owner.kind} has no namespace for a Secret; leave it out, and generate the values for a kind in namespaces`,
-    ],
-    [
-      typeof one !== 'string' || typeof other !== 'string' || one === other,
+    !isName &&
       'generatedSecretName: it returns the name of a Secret, another one for each custom resource; write (name) => `${name}-tls`',
-    ],
-  ]);
+  );
   return new GeneratedSecrets(owner, given, nameOf);
 }
 
@@ -160,17 +157,14 @@ function checkCertificate(
   const isFunction = typeof dnsNames === 'function';
   const keys = isFunction ? [...keysOf({ [name]: { dnsNames } }), CA_KEY] : [];
   const taken = keys.find((key) => Object.hasOwn(all, key)) ?? (name === 'ca' ? CA_CERT : undefined);
-  refuse(where, [
-    [
-      !isFunction || Object.keys(others).length > 0,
+  refuse(
+    where,
+    (!isFunction || Object.keys(others).length > 0) &&
       'a certificate has a function and days; write { dnsNames: (cr) => [`${cr.metadata.name}.${cr.metadata.namespace}.svc`], days: 90 }',
-    ],
-    [
-      !Number.isInteger(days) || days < 1 || days > MAX_DAYS,
+    (!Number.isInteger(days) || days < 1 || days > MAX_DAYS) &&
       `days: ${showValue(days)} is none; write a whole number from 1 to ${MAX_DAYS}`,
-    ],
-    [taken !== undefined, `the key ${taken ?? ''} has another use in its Secret; give it another name`],
-  ]);
+    taken !== undefined && `the key ${taken} has another use in its Secret; give it another name`,
+  );
 }
 
 /** Generates values for the custom resources of one kind. */

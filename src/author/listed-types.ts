@@ -6,7 +6,7 @@ import { groupKind, resourceType } from '../contract/resource.js';
 import type { ResourceType, ResourceTypeProps } from '../contract/resource.js';
 import { isSelector } from '../values/label-selector.js';
 import { parseFieldPath, showValue } from '../values/path.js';
-import { checkNames, misdefined, refuse } from './definition.js';
+import { checkNames, refuse } from './definition.js';
 import type { KeepFunction } from './kubernetes-types.js';
 import type { RelatedTypeProps } from './status.js';
 
@@ -63,11 +63,10 @@ export function typesIn<Lists extends Readonly<Record<string, readonly ResourceT
   });
   const types = complete.flatMap(([, all]) => all).map(groupKind);
   const twice = types.find((type, index) => types.indexOf(type) !== index);
-  if (twice)
-    throw misdefined(
-      `Kind ${owner.kind}`,
-      `type ${twice} is listed twice; list it once, in ${Object.keys(lists).join(' or ')}`,
-    );
+  refuse(
+    `Kind ${owner.kind}`,
+    twice && `type ${twice} is listed twice; list it once, in ${Object.keys(lists).join(' or ')}`,
+  );
   return Object.fromEntries(complete) as never;
 }
 
@@ -95,21 +94,18 @@ function checkScope(where: string, type: Listed, owner: ResourceType): void {
   const { apiVersion, kind, namespaced, namespaces } = type;
   const names = namespaces === '*' ? [] : (namespaces ?? []);
   const wrong = names.find((one) => !NAMESPACE.test(one));
-  refuse(where, [
-    [
-      namespaced && CLUSTER_SCOPED.has(name),
+  refuse(
+    where,
+    namespaced &&
+      CLUSTER_SCOPED.has(name) &&
       `${name} has no namespace; write { apiVersion: '${apiVersion}', kind: '${kind}', namespaced: false }`,
-    ],
-    [namespaces !== undefined && !namespaced, `leave namespaces out: ${name} has no namespace`],
-    [
-      namespaces !== undefined && !owner.namespaced,
+    namespaces && !namespaced && `leave namespaces out: ${name} has no namespace`,
+    namespaces &&
+      !owner.namespaced &&
       `leave namespaces out: ${owner.kind} is cluster-scoped, and may have its children anywhere`,
-    ],
-    [
-      wrong !== undefined || namespaces?.length === 0,
+    (wrong !== undefined || namespaces?.length === 0) &&
       `namespaces: give names, as in ['istio-gateways'], or '*' for all${wrong === undefined ? '' : `; ${showValue(wrong)} is none`}`,
-    ],
-  ]);
+  );
 }
 
 /** Options that name fields of which an annotation records values. */
@@ -124,24 +120,23 @@ function checkOptions(where: string, type: Listed, names: readonly string[]): vo
     readonly recreate?: unknown;
     readonly selector?: string;
   };
-  refuse(where, [
-    [
-      typeof recreate !== 'boolean' && recreate !== 'orphan',
+  refuse(
+    where,
+    typeof recreate !== 'boolean' &&
+      recreate !== 'orphan' &&
       `recreate: ${showValue(recreate)} is none; write true, or 'orphan'`,
-    ],
-    [
-      names.includes('selector') && !isSelector(selector),
+    names.includes('selector') &&
+      !isSelector(selector) &&
       "give a label selector such as selector: 'demo.io/widget', or all objects of the type are read",
-    ],
-  ]);
+  );
   for (const [option, example, more] of FIELDS) {
     const paths = type[option];
     if (paths === undefined) continue;
-    if (groupKind(type) === 'Secret')
-      throw misdefined(
-        where,
+    refuse(
+      where,
+      groupKind(type) === 'Secret' &&
         `${option} would record values of a Secret in an annotation; leave it out${more}`,
-      );
+    );
     checkPaths(where, paths, option, example);
   }
 }
@@ -155,11 +150,11 @@ function checkPaths(where: string, given: readonly string[], option: string, exa
     const isTaken = paths.some((other, at) => at !== index && isIn(String(path), other));
     return ['', 'apiVersion', 'kind', 'metadata', 'status'].includes(first) || isTaken;
   });
-  if (paths.length === 0 || wrong !== undefined)
-    throw misdefined(
-      where,
+  refuse(
+    where,
+    (paths.length === 0 || wrong !== undefined) &&
       `${option}: give paths of fields through maps, none within another and not of metadata or status, as in ['${example}']${wrong === undefined ? '' : `; ${showValue(wrong)} is none`}`,
-    );
+  );
 }
 
 /** Kinds of Kubernetes' own groups that are often written with another one. */
@@ -178,9 +173,11 @@ function checkGroup(where: string, { apiVersion, kind }: ResourceTypeProps): voi
   const groups = Object.keys(KINDS);
   const right = groups.find((one) => KINDS[one]?.split(' ').includes(kind));
   const isOfKubernetes = groups.some((one) => groupOf(one) === groupOf(apiVersion));
-  if (right && isOfKubernetes && groupOf(right) !== groupOf(apiVersion))
-    throw misdefined(
-      where,
+  refuse(
+    where,
+    right &&
+      isOfKubernetes &&
+      groupOf(right) !== groupOf(apiVersion) &&
       `${apiVersion} has no ${kind}; write { apiVersion: '${right}', kind: '${kind}' }`,
-    );
+  );
 }

@@ -129,29 +129,29 @@ export function referencesOf(
   for (const [name, reference] of Object.entries(all)) {
     const where = `defineKind: references.${name}`;
     checkNames(where, reference, OPTIONS, `write ${EXAMPLE}`);
-    const { namespace, namespaced = true, data } = reference;
+    const { namespace, namespaced = true } = reference;
     const ways = WAYS.filter((way) => reference[way] !== undefined);
     const isByName = ways.includes('name') || ways.includes('names');
-    const isNoNamespace = typeof namespace === 'string' && namespace !== '*' && !NAMESPACE.test(namespace);
-    const isOfAll = reference.all ?? namespace === '*';
     const type = groupKind(reference);
-    refuse(where, [
-      [ways.length !== 1, `give one of ${WAYS.join(', ')}, as in ${EXAMPLE}`],
-      [
-        namespace === '*' && isByName,
+    refuse(
+      where,
+      ways.length !== 1 && `give one of ${WAYS.join(', ')}, as in ${EXAMPLE}`,
+      namespace === '*' &&
+        isByName &&
         "a name in all namespaces isn't one object; give selector or all, or one namespace",
-      ],
-      [isNoNamespace, `no namespace is called ${showValue(namespace)}`],
-      [
-        data === true && isOfAll,
+      typeof namespace === 'string' &&
+        namespace !== '*' &&
+        !NAMESPACE.test(namespace) &&
+        `no namespace is called ${showValue(namespace)}`,
+      reference.data &&
+        (reference.all ?? namespace === '*') &&
         'data of all Secrets would be read; leave data out, or refer to them by their names',
-      ],
-      [
-        !owner.namespaced && namespaced && !namespace,
+      !owner.namespaced &&
+        namespaced &&
+        !namespace &&
         `${owner.kind} has no namespace; add namespace: (cr) => cr.spec.namespace`,
-      ],
-      [namespaced && CLUSTER_SCOPED.has(type), `${type} has no namespace; add namespaced: false`],
-    ]);
+      namespaced && CLUSTER_SCOPED.has(type) && `${type} has no namespace; add namespaced: false`,
+    );
   }
   return new ReferenceResolver(owner, all);
 }
