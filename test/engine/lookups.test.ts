@@ -354,3 +354,25 @@ describe('Names of one namespace', () => {
     expect(ask('n0').objects).toEqual([]);
   });
 });
+
+it('watches that can’t be shared are bounded for each namespace', async () => {
+  const { lookups, transport } = newLookups();
+  const secrets = {
+    type: resourceType({ apiVersion: 'v1', kind: 'Secret' }),
+    keep: (object: AnyObject) => object,
+  };
+  const find = (key: string, names: number): readonly Found[] =>
+    lookups.plan(key, (finder) =>
+      Array.from({ length: names }, (_, n) =>
+        finder.find(secrets, { namespace: 'shop', name: `${key}-${n}` }),
+      ),
+    );
+  find('shop/a', 2_500);
+  const found = find('shop/b', 600);
+  expect(found.filter(({ isTooMuch }) => isTooMuch)).toHaveLength(100);
+  expect(find('bank/a', 1)[0]!.isTooMuch).toBeUndefined();
+  find('shop/a', 2_400);
+  expect(find('shop/b', 600).filter(({ isTooMuch }) => isTooMuch)).toEqual([]);
+  await settled();
+  expect(transport.streams.filter(({ closed }) => !closed)).toHaveLength(3_001);
+});

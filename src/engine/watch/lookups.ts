@@ -15,6 +15,8 @@ import { TOO_LARGE } from '../../client/retry.js';
 const MAX_OBJECTS = 1_000;
 /** Maximum size of what is looked up for the keys of one tenant, as `sizeOf` counts; in memory it takes up to three times as much. */
 const MAX_SIZE = 16 * 1024 * 1024;
+/** Maximum number of watches of the keys of one tenant, without those of names that may share one. */
+const MAX_WATCHES = 3_000;
 /** Size of each value, beside its JSON. */
 const VALUE_SIZE = 32;
 /** Number of objects on a page: that many of the largest are no load for the memory. */
@@ -92,6 +94,8 @@ export class Lookups {
   private readonly refused = new Map<string, { readonly found: Found; readonly until: number }>();
   /** Size of all that is looked up, by tenant of keys. */
   private readonly sizes = new Map<string, number>();
+  /** Number of watches that can't be shared, by tenant of keys. */
+  private readonly watches = new Map<string, number>();
 
   constructor(private readonly props: LookupsProps) {}
 
@@ -108,10 +112,16 @@ export class Lookups {
         const tenant = tenantOf(key);
         const refused = this.refusal(tenant, id);
         if (refused) return refused;
-        const watching = this.watching.get(id) ?? this.open(id, lookup, query, scope);
+        const known = this.watching.get(id);
+        const isFull = (this.watches.get(tenant) ?? 0) >= MAX_WATCHES;
+        if (isFull && !known?.keys.has(tenant) && !mayShare(scope)) return TOO_MANY;
+        const watching = known ?? this.open(id, lookup, query, scope);
         const keys = watching.keys.get(tenant);
         watching.keys.set(tenant, (keys ?? new Set()).add(key));
-        if (!keys) this.charge(tenant, watching.size);
+        if (!keys) {
+          add(this.sizes, tenant, watching.size);
+          if (!watching.names) add(this.watches, tenant, 1);
+        }
         this.limit(watching);
         return this.refusal(tenant, id) ?? answerOf(watching);
       },
@@ -159,10 +169,9 @@ export class Lookups {
     return watching;
   }
 
-  /** Returns the names that a query may share a watch with. No Secret is read that none refers to. */
-  private namesOf(lookup: Lookup, { namespace, name }: Query, { type }: Scope): Names | undefined {
-    const isOne = type.namespaced ? namespace !== undefined && namespace !== '*' : namespace === undefined;
-    if (name === undefined || !isOne || groupKind(type) === 'Secret') return undefined;
+  /** Returns the names that a query may share a watch with. */
+  private namesOf(lookup: Lookup, { namespace }: Query, asked: Scope): Names | undefined {
+    if (!mayShare(asked)) return undefined;
     const id = JSON.stringify([this.numberOf(lookup), namespace]);
     const scope = scopeOf(lookup, { ...(namespace !== undefined && { namespace }) });
     const names = this.names.get(id) ?? { id, scope, apart: new Set(), bound: APART, isJoining: false };
@@ -284,15 +293,9 @@ export class Lookups {
     const { sizes, keys } = watching;
     const change = size - (sizes.get(key) ?? 0);
     watching.size += change;
-    for (const tenant of keys.keys()) this.charge(tenant, change);
+    for (const tenant of keys.keys()) add(this.sizes, tenant, change);
     if (size > 0) sizes.set(key, size);
     else sizes.delete(key);
-  }
-
-  private charge(tenant: string, change: number): void {
-    const size = (this.sizes.get(tenant) ?? 0) + change;
-    if (size > 0) this.sizes.set(tenant, size);
-    else this.sizes.delete(tenant);
   }
 
   /** Gives a query up for the tenants that it finds too much for, by itself or with their other queries. */
@@ -325,7 +328,10 @@ export class Lookups {
 
   /** Ends the watch with the last tenant whose keys ask for it. */
   private drop(watching: Watching, tenant: string): void {
-    if (watching.keys.delete(tenant)) this.charge(tenant, -watching.size);
+    if (watching.keys.delete(tenant)) {
+      add(this.sizes, tenant, -watching.size);
+      if (!watching.names) add(this.watches, tenant, -1);
+    }
     if (watching.keys.size > 0) return;
     this.watching.delete(watching.id);
     for (const feed of [watching.feed, watching.next]) if (feed) this.quit(feed, watching);
@@ -333,6 +339,22 @@ export class Lookups {
     names?.apart.delete(watching);
     if (names?.apart.size === 0 && !names.shared?.queries.size) this.names.delete(names.id);
   }
+}
+
+const TOO_MANY: Found = {
+  why: `it would need more than ${MAX_WATCHES.toLocaleString('en')} watches with all else that is referred to from there`,
+  isTooMuch: true,
+};
+
+/** Reports whether a query is for one name, which may share a watch. No Secret is read that none refers to. */
+function mayShare({ type, namespace, name }: Scope): boolean {
+  return name !== undefined && type.namespaced === (namespace !== undefined) && groupKind(type) !== 'Secret';
+}
+
+function add(sums: Map<string, number>, tenant: string, change: number): void {
+  const sum = (sums.get(tenant) ?? 0) + change;
+  if (sum > 0) sums.set(tenant, sum);
+  else sums.delete(tenant);
 }
 
 /** Returns who shares the bounds with a key: all of its namespace, or itself alone where it has none. */
