@@ -48,6 +48,8 @@ interface Paced {
 export class PacedRollout {
   /** Custom resources of the present build that are not ready, by key. */
   private readonly underway = new Map<string, Underway>();
+  /** Custom resources that have been ready with it, as they were under way: one that is not ready later has no more time than it had. */
+  private readonly settled = new Map<string, Underway>();
   private isCounted = false;
 
   constructor(
@@ -78,9 +80,17 @@ export class PacedRollout {
     const { isOfBuild, isReady, readiness, now } = outcome;
     const key = keyOf(cr);
     const before = this.underway.get(key);
-    if (isReady || !(isOfBuild || before)) return { isOver: this.underway.delete(key) };
-    const { uid = '' } = cr.metadata;
-    const one = before?.uid === uid ? before : startedUpdate(cr, build, now);
+    if (!(isOfBuild || before)) return { isOver: false };
+    const started = startedUpdate(cr, build, now);
+    const [under, settled] = [before, this.settled.get(key)].map((one) =>
+      one?.uid === started.uid ? one : undefined,
+    );
+    if (isReady) {
+      this.settled.set(key, under ?? settled ?? started);
+      return { isOver: this.underway.delete(key) };
+    }
+    const wasReady = started.wasReady && settled?.wasReady !== false;
+    const one = under ?? { ...started, wasReady, ...(settled && { since: settled.since }) };
     const { readyMilliseconds } = this.rollout;
     const state = this.rollout.stateOf(this.kind, build);
     const isOfRollout = one.isTaken === true || isAnyHeld;
@@ -88,6 +98,8 @@ export class PacedRollout {
     const counts = one.wasReady && isOfRollout && one.since > (state?.resumedAt ?? -Infinity);
     const until = one.since + readyMilliseconds;
     const isLate = now.getTime() >= until;
+    // It was ready in time: what has become of it since isn't by its update.
+    if (isLate && settled && !under) return { isOver: false };
     this.underway.set(key, { ...one, isLate });
     const note = `${describeRef(refOf(cr))} was ready before, and isn't ${readyMilliseconds / 1_000} s after its update: ${readiness.reason}: ${readiness.message}`;
     const stops = isLate && counts && !state?.isStopped;
@@ -101,21 +113,23 @@ export class PacedRollout {
 
   /** Reports whether a custom resource was under way, which ends. */
   end(key: string): boolean {
+    this.settled.delete(key);
     return this.underway.delete(key);
   }
 
-  /** Returns how many more may be updated. One that takes longer is waited for no more: it has stopped the rollout, or wasn't ready before. */
+  /** Returns how many more may be updated. One that takes longer is waited for no more, as it has stopped the rollout, or wasn't ready before; nor one that is new. */
   free(now: Date): number {
     const { atOnce, readyMilliseconds } = this.rollout;
     const from = now.getTime() - readyMilliseconds - GRACE_MILLISECONDS;
     let free = atOnce;
-    for (const { since, isLate } of this.underway.values())
-      if (!isLate && since > from && --free <= 0) return 0;
+    for (const { since, isLate, isTaken, wasReady } of this.underway.values())
+      if ((isTaken || wasReady) && !isLate && since > from && --free <= 0) return 0;
     return free;
   }
 
   forget(): void {
     this.underway.clear();
+    this.settled.clear();
     this.isCounted = false;
   }
 }

@@ -22,6 +22,9 @@ export const NO_BUILD = '-';
 /** Number of changes that the condition names. */
 const MAX_NAMED = 10;
 
+/** Maximum number of children of one custom resource that are remembered: its user may make up more. */
+const MAX_SEEN = 1_000;
+
 /** Time between two looks at what would change: a build that changes everything isn't to burden the API server. */
 const LOOK_MILLISECONDS = 20;
 /** Time after which a look is repeated in which something couldn't be found out. */
@@ -172,16 +175,19 @@ export class Updates {
     const at = now.getTime();
     const before = this.held.get(key);
     const known = before?.uid === uid && before.rendering === rendering ? before : undefined;
-    const seen = new Set([...(before?.uid === uid ? before.seen : []), ...own.map(objectId)]);
+    const seen = new Set([...own.map(objectId), ...(before?.uid === uid ? before.seen : [])]);
     const { condition } = known ?? this.standing(cr);
     const isDue = known?.lookAt !== undefined && known.lookAt.getTime() <= at;
     // After a start, what was said of the same rendering stands.
     const isSaid = condition?.status === 'True' && isOf(condition.message, build, rendering);
-    const turn = isDue || isSaid ? at : (known?.lookAt?.getTime() ?? Math.max(this.nextLook, at));
-    if (!known && !isSaid) this.nextLook = turn + LOOK_MILLISECONDS;
+    const next = Math.max(this.nextLook, at);
+    // One whose rendering changes keeps its turn, or it would have others wait for many.
+    const due = before?.uid === uid ? before.lookAt?.getTime() : undefined;
+    const turn = isDue || isSaid ? at : (known?.lookAt?.getTime() ?? Math.min(due ?? next, next));
+    if (!known && !isSaid && turn === next) this.nextLook = turn + LOOK_MILLISECONDS;
     const lookAt = new Date(turn);
     this.held.set(key, {
-      ...{ uid, rendering, seen },
+      ...{ uid, rendering, seen: new Set([...seen].slice(0, MAX_SEEN)) },
       ...(isSaid && { condition }),
       ...(isSaid ? known?.lookAt && { lookAt: known.lookAt } : { lookAt }),
     });

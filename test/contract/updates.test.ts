@@ -252,3 +252,61 @@ test('what is not ready long after all were updated stops nothing', () => {
   expect(process.conclude(web, own, [], progressing)).toEqual({ wakes: [] });
   expect(stopped).toEqual([]);
 });
+
+test('one custom resource holds a rollout up once, and not for longer than its time; a new one does not at all', () => {
+  const stopped: string[] = [];
+  let state: { isStopped: boolean; resumedAt?: number } | undefined;
+  const rollout = {
+    ...{ atOnce: 1, readyMilliseconds: 60_000, stateOf: () => state },
+    stop: (_kind: string, _build: string, why: string) => {
+      stopped.push(why);
+      state = { isStopped: true };
+    },
+  };
+  const process = new Process({ rollout });
+  const [web, held] = [shop('web'), shop('held')];
+  const [fresh, old] = [[child(web, B, 1)], [child(held, A)]];
+  const isAdmitted = (): boolean => process.judge(held, old)?.isHeld === false;
+  process.judge(web, [child(web, A)]);
+  process.conclude(web, fresh, [{ ref: refOf(web), action: 'configured' }], progressing);
+  expect(isAdmitted()).toBe(false);
+  process.conclude(web, fresh, []);
+
+  // WHEN it isn't ready again within its time
+  process.now += 30_000;
+  process.conclude(web, fresh, [], progressing);
+  expect(isAdmitted()).toBe(false);
+  process.now += 30_000;
+  process.conclude(web, fresh, [], progressing);
+  expect(stopped).toHaveLength(1);
+
+  // WHEN it is resumed, and it is ready and not, again and again
+  state = { isStopped: false, resumedAt: process.now };
+  for (let round = 0; round < 3; round++) {
+    process.conclude(web, fresh, []);
+    process.conclude(web, fresh, [], progressing);
+    process.now += 60_000;
+    process.conclude(web, fresh, [], progressing);
+  }
+  expect(stopped).toHaveLength(1);
+
+  // WHEN others are created that are never ready, or no longer
+  for (const name of ['never', 'sometimes']) {
+    const cr = { ...shop(name), status: { conditions: [] } };
+    if (name === 'sometimes') process.conclude(cr, [child(cr, B, 1)], []);
+    const seen = name === 'sometimes' ? shop(name) : cr;
+    process.conclude(seen, [child(cr, B, 1)], [], progressing);
+  }
+  expect(isAdmitted()).toBe(true);
+  expect(stopped).toHaveLength(1);
+});
+
+test('renderings that change again and again keep no other from its look', () => {
+  const process = new Process({});
+  const [web, api] = [shop('web'), shop('api')];
+  process.judge(shop('first'), []);
+  for (let rendering = 0; rendering < 1_000; rendering++)
+    process.judge(web, [child(web)], { rendering: String(rendering) });
+  const { lookAt } = process.judge(api, [child(api)])!;
+  expect(lookAt!.getTime() - START).toBeLessThan(100);
+});
