@@ -6,6 +6,8 @@ import { loadKind } from '../support/bundle.js';
 import { configMaps, deployments, events, eventually } from '../support/cluster.js';
 import { startController } from '../support/operator.js';
 import type { RunningController } from '../support/operator.js';
+import { requestsFromNowOn, settled } from '../support/requests.js';
+import { buildsOfShop, Webs } from '../support/shops.js';
 import { Subject } from '../support/subject.js';
 import { openCluster } from '../support/test-clusters.js';
 
@@ -146,4 +148,78 @@ test('what is set of an object with many writers is given back, and nothing is s
   const after = await live();
   expect(JSON.stringify(after.metadata)).not.toMatch(/nap-controller|reconstruct\.kosmos/);
   expect(after.spec.replicas).toBe(3);
+});
+
+test('records of fields that are forged many times over cost few reads', async () => {
+  const naps = new Subject(cluster, sleeping.kind, mallory);
+  const others = await Subject.make(cluster, sleeping.kind, 'naps-flooded');
+  await operate('operator-108', sleeping, others);
+  await cluster.create(deployments, deployment('own', mallory, 1));
+  await naps.create('own', { deployment: 'own' });
+  await naps.ready('own');
+  const annotations: Record<string, string> = {};
+  for (let index = 0; index < 130; index++)
+    annotations[`applied-hash.reconstruct.kosmos.io/${index}`] =
+      `x ${index} ${typeOf(sleeping.kind)} ${mallory}/own`;
+  for (let index = 0; index < 20; index++) {
+    const bait = deployment(`flood-${index}`, mallory, 0);
+    await cluster.create(deployments, { ...bait, metadata: { ...bait.metadata, annotations } });
+  }
+  await settled(cluster, 'operator-108');
+  const requests = await requestsFromNowOn(cluster, 'operator-108');
+  await naps.touch('own');
+  await naps.delete('own');
+  await isGone(naps, 'own');
+  const reads = (await requests()).filter(({ verb }) => verb === 'get');
+  expect(reads.length).toBeLessThan(100);
+});
+
+test('one that is never ready takes no place in a rollout from those that were', async () => {
+  const [one, two] = await buildsOfShop();
+  const shops = await Subject.make(cluster, one.kind, 'shops-starved');
+  const names = Array.from({ length: 4 }, (_, index) => `shop-${index}`);
+  const user = 'operator-113';
+  const start = async ({ config }: typeof one, ...args: string[]): Promise<RunningController> =>
+    startController({
+      ...{ cluster, user, kinds: [one.kind], config, namespaces: [shops.namespace, mallory] },
+      ...{ electionNamespace: user, args },
+    });
+  running = await start(one, '--on-upgrade', 'apply');
+  for (const name of names) await shops.create(name, { size: 1 });
+  for (const name of names) await shops.ready(name);
+  expect(await running.stop()).toBe(0);
+  await using webs = await Webs.watch(cluster, shops.namespace, names.length);
+  await new Subject(cluster, one.kind, mallory).create('never', { size: 1, fragile: true });
+  running = await start(two, '--on-upgrade', '1');
+  await eventually(
+    () => {
+      expect(webs.ofNext()).toEqual(names);
+    },
+    { deadlineMilliseconds: 90_000 },
+  );
+});
+
+test('records that name custom resources which none can have stop nothing', async () => {
+  const partings = await Subject.make(cluster, parting.kind, 'partings-odd');
+  await operate('operator-105', parting, partings);
+  const odd = ['..', 'a/b', '%2e%2e', 'x'.repeat(300), 'a\nb', 'a\u0000b', 'a?b', '', '__proto__'];
+  for (const [index, name] of odd.entries()) {
+    const uid = `odd-${index}`;
+    const annotations = { [RECORD]: `x ${uid} ${typeOf(parting.kind)} ${mallory}/${name}` };
+    const object = {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { namespace: mallory, name: uid, annotations },
+    };
+    await cluster.apply(configMaps, object, `parting-controller:${uid}`);
+  }
+  await eventually(async () => {
+    const left = (await cluster.list(configMaps, mallory)).map(({ metadata }) => metadata.name);
+    // Where the API server refuses the name, it isn't known that there is no owner.
+    expect(left.filter((name) => name.startsWith('odd'))).toEqual(['odd-0', 'odd-1', 'odd-2']);
+  });
+  await partings.create('web', {});
+  await partings.ready('web');
+  await partings.delete('web');
+  await isGone(partings, 'web');
 });

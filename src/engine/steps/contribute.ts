@@ -36,6 +36,9 @@ import { targetMissing } from './share.js';
 /** Values that fields had before they were taken, by path: each alone in a list, which is empty where there was none. */
 type Former = Readonly<Record<string, readonly unknown[]>>;
 
+/** Field managers of objects as they were read. */
+const managers = new WeakMap<AnyObject, ReadonlySet<string | undefined>>();
+
 /** Maximum number of characters of these: an annotation keeps them, and is kept in memory. */
 const MAX_FORMER = 4_096;
 
@@ -77,9 +80,14 @@ async function ensure(step: ContributeStep, hand: Hand): Promise<StepOutcome> {
     checkRefusal(task, known);
     checkPause(task, known);
   }
+  // Who may write an object may make up any number of records.
+  if (isReleased && managers.get(known.object)?.has(fieldManager) === false) return { action: 'unchanged' };
   const live = await refresh(object, hand);
   if (live?.metadata.uid !== known.object.metadata.uid || !live)
     return { action: 'skipped', skippedFor: 'changed' };
+  const now = store.get(key)?.object;
+  if (now && now.metadata.resourceVersion === live.metadata.resourceVersion)
+    managers.set(now, new Set(managedFieldsOf(live).map(({ manager }) => manager)));
   // Of an object with many writers, not all that they own is kept; and a record may be forged.
   if (isReleased && !appliedEntry(fieldManager, live)) return { action: 'unchanged' };
   const left = await givenBack(step, live, hand);
