@@ -587,12 +587,14 @@ export async function rolledOut(
   isRight: (isKnown: boolean) => Promise<boolean> = () => Promise.resolve(true),
 ): Promise<void> {
   const started = clock.now();
-  for (let [since, wasRolling] = [started, false]; trial.isAlive;) {
+  // Since when all is known to be there: a look before that may have been long ago.
+  let since = Infinity;
+  for (let wasRolling = false; trial.isAlive;) {
     await trial.settled(name);
     const objects = await trial.objects();
     const isRolling = !objects.every(isComplete);
     const [now, { pace }] = [clock.now(), trial.run];
-    if (isRolling) since = now;
+    since = isRolling ? Infinity : Math.min(since, now);
     const mayBeStuck = isRolling && now - started > pace.scaled(STUCK_MILLISECONDS);
     const hasVolumes = now - started > pace.scaled(UNBOUND_MILLISECONDS);
     const isOver =

@@ -28,9 +28,12 @@ interface Moment {
   readonly unplaced?: string;
 }
 
-/** A custom resource with a Deployment, in each state from that time on, in milliseconds. */
-function course(moments: Readonly<Record<number, Moment>>) {
-  let now = 0;
+/**
+ * A custom resource with a Deployment, in each state from that time on, in milliseconds.
+ * @param slow number of the wait for rest that takes 4 s
+ */
+function course(moments: Readonly<Record<number, Moment>>, slow?: number) {
+  let [now, waits] = [0, 0];
   const at = (): Moment =>
     Object.entries(moments).reduce(
       (latest, [time, moment]) => (Number(time) <= now ? moment : latest),
@@ -46,7 +49,7 @@ function course(moments: Readonly<Record<number, Moment>>) {
   const trial: Rolling = {
     ...{ run: { pace: new Pace() }, isAlive: true },
     // Quiet is waited for.
-    settled: () => clock.wait(400) as Promise<never>,
+    settled: () => clock.wait(++waits === slow ? 4_000 : 400) as Promise<never>,
     objects: () => Promise.resolve([deployment(at())]),
     pods: () => Promise.resolve([pod(at())]),
     state: () => Promise.resolve({ '<readiness>': { Reconciling: at().isReconciling ? 'True' : 'False' } }),
@@ -94,6 +97,24 @@ test('pods that an autoscaler asks for when all seems to be over are waited for'
   expect(await endState(trial, clock)).toEqual({ '<readiness>': { Reconciling: 'False' } });
   expect(clock.now()).toBeLessThan(6_000);
 });
+
+test.each([
+  [1, 3_900, 5_000],
+  [2, 4_400, 6_000],
+])(
+  'of what is complete since a moment, the operator need not know: slow at look %i',
+  async (slow, ...times) => {
+    const [complete, known] = times;
+    const moments = {
+      0: { available: 0, wanted: 1, isReconciling: true },
+      [complete]: { available: 1, wanted: 1, isReconciling: true },
+      [known]: { available: 1, wanted: 1, isReconciling: false },
+    };
+    const { clock, trial } = course(moments, slow);
+
+    expect(await endState(trial, clock)).toEqual({ '<readiness>': { Reconciling: 'False' } });
+  },
+);
 
 test.each([
   ['a custom resource that waits for others is taken as it is after a moment', 1, false],
