@@ -327,7 +327,9 @@ export class Trial implements AsyncDisposable {
   }
 
   async state(name = this.name): Promise<Normal> {
-    return { ...(await this.content(await this.get(name))), ...(await this.conditions(name)) };
+    // Read before the objects, so that all that these say is ready is among them.
+    const conditions = await this.conditions(name);
+    return { ...(await this.content(await this.get(name))), ...conditions };
   }
 
   /** Returns the conditions, and which objects of the surroundings are left. */

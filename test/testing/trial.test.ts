@@ -15,7 +15,7 @@ import { digestsOf, normal } from '../../src/testing/compare.js';
 import type { Normal } from '../../src/testing/compare.js';
 import { ownedLeaves, withValueAt } from '../../src/testing/drift.js';
 import { testedKind } from '../../src/testing/tested-kind.js';
-import { endState, isReady, Pace, Trial, unlessRefused } from '../../src/testing/trial.js';
+import { endState, hasCondition, isReady, Pace, Trial, unlessRefused } from '../../src/testing/trial.js';
 import type { ConformanceRun, Rolling } from '../../src/testing/trial.js';
 
 /** State at a moment: pods that are there, those that are asked for, and conditions. */
@@ -126,25 +126,50 @@ test.each([
   expect(clock.now()).toBeLessThan(8_000);
 });
 
+const child = { apiVersion: 'apps.example.com/v1', kind: 'Part' };
+
+/** Begins a trial of a kind that has such children, in a cluster of which some answers are given. */
+function trialOfParts(type: object, answers: object): Promise<Trial> {
+  const spec = { type: 'object', properties: {} } as const;
+  const crd = defineCrd({ group: 'apps.example.com', kind: 'Whole', description: 'Any.', spec });
+  const kind = defineKind({ crd, construct: Construct, children: [{ ...child, ...type }] });
+  const cluster = { makeNamespace: (purpose: string) => Promise.resolve(purpose), ...answers };
+  const tested = testedKind(kind, [{ spec: {} }], undefined);
+  return Trial.begin({ ...tested, cluster } as unknown as ConformanceRun);
+}
+
+test.each([1, 2, 3])('a state at rest has what is made after read %i of it, too', async (last) => {
+  const metadata = { namespace: 'sweep', name: 'any', annotations: { [APPLIED_HASH_ANNOTATION]: 'any' } };
+  let reads = -Infinity;
+  const isMade = (): boolean => ++reads > last;
+  const trial = await trialOfParts(
+    {},
+    {
+      listIfServed: () => Promise.resolve(isMade() ? [{ ...child, metadata }] : []),
+      get: () => {
+        const condition = { type: 'Reconciling', status: isMade() ? 'False' : 'True', reason: 'Any' };
+        return Promise.resolve({ metadata: { name: 'whole' }, status: { conditions: [condition] } });
+      },
+    },
+  );
+
+  reads = 0;
+  const state = await trial.state();
+
+  const isThere = Object.keys(state).some((id) => id.startsWith('Part'));
+  expect(isThere || hasCondition(state, 'Reconciling')).toBe(true);
+});
+
 test('an object is judged by the status that `keep` of its type returns, and is otherwise as it is', async () => {
-  const child = { apiVersion: 'apps.example.com/v1', kind: 'Part' };
   const keep = ({ status }: AnyObject) => ({
     status: { conditions: [{ type: 'Ready', status: (status as { health: string }).health }] },
   });
-  const spec = { type: 'object', properties: {} } as const;
-  const crd = defineCrd({ group: 'apps.example.com', kind: 'Whole', description: 'Any.', spec });
-  const kind = defineKind({ crd, construct: Construct, children: [{ ...child, keep }] });
   const annotations = { [APPLIED_HASH_ANNOTATION]: 'any' };
   const parts = ['True', 'False'].map((health) => ({
     ...{ ...child, metadata: { namespace: 'sweep', name: health, annotations }, spec: { of: 'any' } },
     status: { health },
   }));
-  const cluster = {
-    makeNamespace: (purpose: string) => Promise.resolve(purpose),
-    listIfServed: () => Promise.resolve(parts),
-  };
-  const tested = testedKind(kind, [{ spec: {} }], undefined);
-  const trial = await Trial.begin({ ...tested, cluster } as unknown as ConformanceRun);
+  const trial = await trialOfParts({ keep }, { listIfServed: () => Promise.resolve(parts) });
 
   const objects = await trial.objects();
 
