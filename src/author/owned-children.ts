@@ -3,12 +3,13 @@ import type { ConditionProps, Readiness } from '../contract/conditions.js';
 import { controlOf } from '../values/control.js';
 import type { Control } from '../values/control.js';
 import type { Controller, Lookup, Reader, Watch } from '../contract/controller.js';
-import { HOLD, NOTHING } from '../contract/plan.js';
+import { NOTHING } from '../contract/plan.js';
 import type {
   Conclusion,
   ContributeStep,
   EventProps,
   FinalizerStep,
+  ForeignHandler,
   HoldStep,
   OwnStep,
   Plan,
@@ -32,7 +33,6 @@ import {
   finalizerOf,
   GIVE_UP_ANNOTATION,
   isHashAnnotation,
-  PAUSED_ANNOTATION,
   recordedFieldManager,
   statusFieldManager,
 } from '../contract/names.js';
@@ -78,7 +78,8 @@ import {
 import type { Failure, LiveResource, RelatedTypeProps, StatusFunction, StatusReport } from './status.js';
 import type { ChildTypeProps } from './listed-types.js';
 import { namespaceType } from './namespace-selector.js';
-import { NO_BUILD, Updates } from './updates.js';
+import type { Concluded } from './rollout.js';
+import { NO_BUILD, standing, Updates } from './updates.js';
 import type { Update } from './updates.js';
 
 /** Functions of a kind beside its construct; the adapter handles kinds of every type. */
@@ -142,10 +143,14 @@ interface StatusParts {
   readonly report: StatusReport<object>;
   readonly failure: OperatorError | undefined;
   readonly drifted?: ConditionProps | undefined;
-  /** Whether the present generation has yet to be carried out. @default false */
-  readonly isEarly?: boolean;
-  /** Outcome of the steps. @default - unknown yet */
+  /** Outcome of the steps. @default - the present generation has yet to be carried out */
   readonly changes?: ChangeSet;
+}
+
+/** Steps of a plan, and how those are treated that another build would change. */
+interface Treated {
+  readonly steps: Step[];
+  readonly update?: Update;
 }
 
 /** The adapter from "one custom resource, its own children" to the core contract; made by `defineKind`. */
@@ -155,6 +160,7 @@ export class OwnedChildren implements Controller {
   private readonly fieldManager: string;
   private readonly statusManager: string;
   readonly watches: readonly Watch[];
+  readonly handlers?: readonly ForeignHandler[];
   readonly lookups?: readonly Lookup[];
   private readonly selected?: LabelSelector;
   private readonly renderer: Renderer;
@@ -192,7 +198,10 @@ export class OwnedChildren implements Controller {
     this.kept = new Set(this.recorded.filter(({ onDelete }) => onDelete === 'keep').map(groupKind));
     if (hasFinalizers(owning)) this.finalizing = owning.finalizes ?? true;
     this.renderer = new Renderer(owning, context);
-    if (context.upgrades && !owning.decorates) this.updates = new Updates(this.name, context.upgrades);
+    const { upgrades } = context;
+    if (!upgrades || owning.decorates) return;
+    this.updates = new Updates(this.name, upgrades);
+    this.handlers = [upgrades.handler];
   }
 
   reconcile(key: string, reader: Reader, now: Date): Plan {
@@ -218,17 +227,15 @@ export class OwnedChildren implements Controller {
     const known: Pass = { cr, owner, reader, now, controlled, own, ...(isDeleted && { isDeleted }) };
     const pass = this.owning.remembers ? this.recalled(known) : known;
     const wanted = this.desired(pass);
-    const update = wanted && this.updates && this.updateOf(pass, wanted);
-    const desired = update ? { ...wanted, update } : wanted;
-    if (!desired) {
+    if (!wanted) {
       const next = new Date(now.getTime() + UNKNOWN_MILLISECONDS);
       return { steps: [], conclude: () => ({ status: [], events: [], next }) };
     }
+    const { steps, update } = this.steps(pass, wanted);
+    const desired = update ? { ...wanted, update } : wanted;
     return {
       // What an earlier custom resource has left is no reason to keep this one.
-      steps: isDeleted
-        ? [...this.steps(pass, desired), ...collected]
-        : [...collected, ...this.steps(pass, desired)],
+      steps: isDeleted ? [...steps, ...collected] : [...collected, ...steps],
       ...(desired.error && { error: desired.error }),
       conclude: (changes) => this.conclude(pass, desired, changes),
     };
@@ -426,69 +433,31 @@ export class OwnedChildren implements Controller {
     }
   }
 
-  /** Returns how what another build would change is treated; nothing where nothing is applied at all. */
-  private updateOf(pass: Pass, desired: Desired): Update | undefined {
-    const { cr, now, reader, isDeleted } = pass;
-    const { control, error, rendered, generate, handedOver } = desired;
-    if (control.isPaused || isDeleted || generate || (error && rendered.length === 0)) return undefined;
-    const { children, formerChildren, contributes, type } = this.owning;
-    const ownOf = (one: LiveResource): readonly AnyObject[] =>
-      this.own(one, reader, [...children, ...formerChildren]);
-    const own = ownOf(cr);
-    const applied = new Map(own.map((object) => [objectId(object), recordOf(object)?.hash]));
-    const hashes = rendered.map((object) => [objectId(object), contentHash(object)] as const);
-    const pruned = this.pruned(pass, desired).map((step) =>
-      step.do === 'prune' ? objectId(step.object) : '',
-    );
-    const isSame =
-      !contributes &&
-      handedOver.length + pruned.length === 0 &&
-      hashes.every(([id, hash]) => applied.get(id) === hash);
-    const { namespaceSelector } = this.context;
-    const isLookedAfter = ({
-      metadata: { namespace = '', annotations, deletionTimestamp },
-    }: AnyObject): boolean =>
-      deletionTimestamp === undefined &&
-      annotations?.[PAUSED_ANNOTATION] !== 'true' &&
-      (namespaceSelector === undefined || reader.get(namespaceType, namespace) !== undefined);
-    const list = () =>
-      (reader.all(type) as readonly (AnyObject & LiveResource)[])
-        .filter(isLookedAfter)
-        .map((one) => [one, ownOf(one)] as const);
-    return this.updates?.judge({
-      cr,
-      control,
-      own,
-      rendering: contentHash([hashes, pruned]),
-      isSame,
-      now,
-      list,
-    });
-  }
-
   private handedOver(cr: LiveResource, children: readonly AnyObject[]): readonly HandOver[] {
     return reading(children, () => this.functions.handOver?.({ cr: cr as never, children }) ?? []);
   }
 
-  private steps(pass: Pass, desired: Desired): Step[] {
+  private steps(pass: Pass, desired: Desired): Treated {
     const { cr, owner } = pass;
-    const { control, error, generate, rendered, handedOver, update } = desired;
+    const { control, error, generate, rendered, handedOver } = desired;
     const { fieldManager } = this;
     const { generated, contributes } = this.owning;
-    if (control.isPaused) return [];
+    if (control.isPaused) return { steps: [] };
     const secured = this.finalizing === undefined ? [] : this.secured(pass, desired);
     const remembered: Step[] = pass.news
       ? [this.remembering(pass, pass.news, desired), { do: 'barrier' }]
       : [];
+    const first = [...remembered, ...secured];
     if (generated && generate)
-      return [
-        ...remembered,
-        ...secured,
-        { do: 'generate', object: generated.secretOf(cr), owner, fieldManager, ...generate },
-      ];
+      return {
+        steps: [
+          ...first,
+          { do: 'generate', object: generated.secretOf(cr), owner, fieldManager, ...generate },
+        ],
+      };
     // Once a build is recorded, what is applied later has to say so, too.
     const wasRecorded = pass.own.some((object) => recordOf(object)?.build);
-    const build = update?.build ?? (wasRecorded ? NO_BUILD : undefined);
+    const build = this.updates?.present() ?? (wasRecorded ? NO_BUILD : undefined);
     const changing: Step[] = [
       ...handedOver.map((step) => ({ do: 'handOver', ...step }) as const),
       ...(contributes ? this.ownedAmong(rendered) : rendered).map((object) => {
@@ -523,28 +492,59 @@ export class OwnedChildren implements Controller {
       { do: 'barrier' },
       ...(error ? [] : this.pruned(pass, desired)),
     ];
-    const first = [...remembered, ...secured];
-    return update?.isHeld ? [...first, ...this.heldSteps(pass, update, changing)] : [...first, ...changing];
+    const isAnyRendered = !error || rendered.length > 0;
+    if (!this.updates || pass.isDeleted || !isAnyRendered) return { steps: [...first, ...changing] };
+    const { steps, update } = this.treated(pass, desired, changing, this.updates);
+    return { steps: [...first, ...steps], ...(update && { update }) };
   }
 
-  /** Returns the steps in place of those that change children: what this build doesn't change, or has to make again, is applied as ever, and all else held. */
-  private heldSteps({ cr, reader }: Pass, { isNews }: Update, changing: readonly Step[]): Step[] {
-    const key = keyOf(cr);
-    const isAsEver = (step: Step): step is OwnStep => {
-      if (step.do !== 'own') return false;
+  /** Holds what another build would change; what this one doesn't change, or has to make again, is applied as ever. */
+  private treated(
+    { cr, reader, now }: Pass,
+    { control }: Desired,
+    changing: Step[],
+    updates: Updates,
+  ): Treated {
+    const { children, formerChildren, type } = this.owning;
+    const { namespaceSelector } = this.context;
+    const isAsEver = (step: OwnStep): boolean => {
       const live = reader.get(step.object, keyOf(step.object));
-      if (!live) return this.updates?.wasThere(key, step.object) === true;
+      if (!live) return updates.wasThere(keyOf(cr), step.object);
       return !step.createOnly && recordOf(live)?.hash === contentHash(step.object);
     };
-    // It is no update, so it doesn't count as one.
-    const asEver = changing.filter(isAsEver).map(({ build: _, waitsFor: __, ...step }) => step);
-    const steps = changing.filter((step) => !isAsEver(step));
-    const hold: HoldStep = { do: HOLD, object: cr as AnyObject & LiveResource, steps, isNews };
-    return [...asEver, hold];
+    const [asEver, held, changes]: [OwnStep[], Step[], string[]] = [[], [], []];
+    for (const step of changing)
+      if (step.do === 'own' && isAsEver(step)) {
+        // It is no update, so it doesn't count as one.
+        const { build: _, waitsFor: __, ...rest } = step;
+        asEver.push(rest);
+      } else {
+        held.push(step);
+        if (step.do === 'barrier') continue;
+        const isRendered = step.do === 'own' || step.do === 'contribute';
+        changes.push(`${objectId(step.object)} ${isRendered ? contentHash(step.object) : ''}`);
+      }
+    const ownOf = (one: LiveResource): readonly AnyObject[] =>
+      this.own(one, reader, [...children, ...formerChildren]);
+    const isSelected = ({ metadata: { namespace = '' } }: AnyObject): boolean =>
+      namespaceSelector === undefined || reader.get(namespaceType, namespace) !== undefined;
+    const update = updates.judge({
+      ...{ cr, now, own: ownOf(cr), release: control.release },
+      // Objects come in another order after a restart.
+      rendering: changes.length > 0 ? contentHash(changes.sort()) : undefined,
+      list: () =>
+        (reader.all(type) as (AnyObject & LiveResource)[])
+          .filter(isSelected)
+          .map((one) => [one, ownOf(one)] as const),
+    });
+    if (!update?.isHeld) return { steps: changing, ...(update && { update }) };
+    const object = cr as AnyObject & LiveResource;
+    const hold: HoldStep = { do: 'reconstruct/hold', object, steps: held, isNews: update.isNews };
+    return { steps: [...asEver, hold], update };
   }
 
   private remembering(pass: Pass, report: StatusReport<object>, desired: Desired): Step {
-    const parts = { children: pass.own, report, failure: desired.error, isEarly: true };
+    const parts = { children: pass.own, report, failure: desired.error };
     const { status } = this.statusOf(pass, desired, parts);
     return {
       do: 'remember',
@@ -673,7 +673,7 @@ export class OwnedChildren implements Controller {
   private statusOf(
     pass: Pass,
     desired: Desired,
-    { children, report, failure, drifted, isEarly, changes }: StatusParts,
+    { children, report, failure, drifted, changes }: StatusParts,
   ) {
     const { cr, reader, now } = pass;
     const { control, rendered, update } = desired;
@@ -700,12 +700,10 @@ export class OwnedChildren implements Controller {
     // While nothing is made, as in a pause, its time may have passed.
     const renewAt = renewal && renewal > now ? renewal : undefined;
     const paused = isPaused ? pausedCondition(cr) : undefined;
-    const updated =
-      update && changes
-        ? this.updates?.conclude(cr, update, { own: this.own(cr, reader), changes, readiness, now })
-        : update || isEarly
-          ? this.updates?.standing(cr)
-          : this.updates?.notApplied(cr, isPaused || pass.isDeleted === true, now);
+    const updated: Concluded | undefined = !changes
+      ? { condition: this.updates && standing(cr) }
+      : (update?.conclude(changes, readiness) ??
+        this.updates?.notApplied(cr, isPaused || pass.isDeleted === true, now));
     const held = [paused, waiting?.condition, drifted, rotated, updated?.condition].filter(
       (one) => one !== undefined,
     );
@@ -713,7 +711,7 @@ export class OwnedChildren implements Controller {
     const others =
       held.length > 0 ? conditions.filter(({ type }) => !held.some((one) => one.type === type)) : conditions;
     // An edit that waits has not been observed, so tools don't take the state of its children for that of the edit.
-    const generation = isPaused || isEarly ? observedGenerationOf(cr) : cr.metadata.generation;
+    const generation = isPaused || !changes ? observedGenerationOf(cr) : cr.metadata.generation;
     const shown = isPaused && !failure ? asPaused(readiness) : readiness;
     const all = [...standardConditions(shown), ...held, ...others];
     const times = [

@@ -2,46 +2,45 @@ import { UPDATE_PENDING } from '../contract/change.js';
 import type { Condition, ConditionProps, Readiness } from '../contract/conditions.js';
 import type { Rollout } from '../contract/kind.js';
 import { describeRef, keyOf, refOf } from '../contract/object.js';
-import type { AnyObject } from '../contract/object.js';
 import type { EventProps } from '../contract/plan.js';
 import type { LiveResource } from './status.js';
 
 /** Reason of `UpdatePending` while a custom resource that was ready before isn't yet, as the present build renders it. */
 const UPDATING = 'Updating';
+/** Message of the same: the build, and when the update began. */
+const SINCE = /^Build (\S+) since (\d{4}-[\d-]+T[\d:.]+Z),/;
 
 /** Time beyond which one that should have been judged by a plan is waited for no longer, as where its namespace isn't looked after any more. */
 const GRACE_MILLISECONDS = 10_000;
 
-/** Returns custom resources, with the objects that were applied for them. */
-export type ListFunction = () => Iterable<readonly [LiveResource, readonly AnyObject[]]>;
+/** Consequences of a plan for an update. */
+export interface Concluded {
+  readonly condition?: ConditionProps | undefined;
+  readonly event?: EventProps | undefined;
+  readonly requeueAt?: Date | undefined;
+  /** Keys of others that may be updated now. */
+  readonly wakes?: readonly string[];
+}
 
 /** A custom resource of the present build that isn't ready. */
 interface Underway {
-  readonly uid: string;
   readonly wasReady: boolean;
   readonly since: number;
-  /** Whether it is known to be by this rollout that it changed. @default false */
-  readonly isTaken?: boolean;
+  /** Whether it is known to be by this rollout that it changed. */
+  readonly isTaken: boolean;
   /** Whether its time was over with its last plan: others wait for it no longer. @default false */
   readonly isLate?: boolean;
 }
 
-/** Outcome of a plan that wasn't held. */
-interface Outcome {
+/** State of a custom resource after a plan that wasn't held. */
+interface Applied {
   /** Whether the present build has applied any of it. */
   readonly isOfBuild: boolean;
   readonly isReady: boolean;
   readonly readiness: Readiness;
+  /** Whether others are held, so that there is anything left to stop. */
+  readonly isAnyHeld: boolean;
   readonly now: Date;
-}
-
-/** Parts of a conclusion. */
-interface Paced {
-  readonly condition?: ConditionProps;
-  readonly event?: EventProps;
-  readonly requeueAt?: Date;
-  /** Whether others may be updated in its place. */
-  readonly isOver?: boolean;
 }
 
 /** Rollout of a build from custom resource to custom resource: how many are under way, and whether it goes on. */
@@ -54,107 +53,89 @@ export class PacedRollout {
 
   constructor(
     private readonly kind: string,
+    private readonly build: string,
     private readonly rollout: Rollout,
   ) {}
 
   /**
    * Reports whether a custom resource is updated now, since few enough are under way.
-   * @param unsettled returns those that may be under way when a process begins
+   * @param begun returns those that may be under way when a process begins: until their own plans say so, they aren't ready
    */
-  admits(cr: LiveResource, build: string, now: Date, unsettled: () => Iterable<LiveResource>): boolean {
-    if (this.rollout.stateOf(this.kind, build)?.isStopped) return false;
-    if (!this.isCounted)
-      for (const other of unsettled())
-        if (!this.underway.has(keyOf(other)))
-          this.underway.set(keyOf(other), startedUpdate(other, build, now));
+  admits(cr: LiveResource, now: Date, begun: () => readonly LiveResource[]): boolean {
+    if (this.state()?.isStopped) return false;
+    for (const other of this.isCounted ? [] : begun())
+      if (!this.underway.has(keyOf(other))) this.underway.set(keyOf(other), this.underwayOf(other, now));
     this.isCounted = true;
     const key = keyOf(cr);
     if (this.underway.has(key)) return true;
-    if (this.free(now) <= 0) return false;
-    this.underway.set(key, { ...startedUpdate(cr, build, now), isTaken: true });
+    if (this.free(now) === 0) return false;
+    this.underway.set(key, { ...this.underwayOf(cr, now), isTaken: true });
     return true;
   }
 
-  /** @param isAnyHeld whether there is anything left to stop */
-  conclude(cr: LiveResource, build: string, outcome: Outcome, isAnyHeld: boolean): Paced {
-    const { isOfBuild, isReady, readiness, now } = outcome;
+  conclude(cr: LiveResource, { isOfBuild, isReady, readiness, isAnyHeld, now }: Applied): Concluded {
     const key = keyOf(cr);
-    const before = this.underway.get(key);
-    if (!(isOfBuild || before)) return { isOver: false };
-    const started = startedUpdate(cr, build, now);
-    const [under, settled] = [before, this.settled.get(key)].map((one) =>
-      one?.uid === started.uid ? one : undefined,
-    );
+    const under = this.underway.get(key);
+    if (!(isOfBuild || under)) return {};
+    const started = this.underwayOf(cr, now);
+    const settled = this.settled.get(key);
     if (isReady) {
       this.settled.set(key, under ?? settled ?? started);
-      return { isOver: this.underway.delete(key) };
+      this.underway.delete(key);
+      return {};
     }
     const wasReady = started.wasReady && settled?.wasReady !== false;
     const one = under ?? { ...started, wasReady, ...(settled && { since: settled.since }) };
     const { readyMilliseconds } = this.rollout;
-    const state = this.rollout.stateOf(this.kind, build);
-    const isOfRollout = one.isTaken === true || isAnyHeld;
-    // Not where a person has let it go on all the same.
-    const counts = one.wasReady && isOfRollout && one.since > (state?.resumedAt ?? -Infinity);
     const until = one.since + readyMilliseconds;
     const isLate = now.getTime() >= until;
     // It was ready in time: what has become of it since isn't by its update.
-    if (isLate && settled && !under) return { isOver: false };
+    if (isLate && settled && !under) return {};
     this.underway.set(key, { ...one, isLate });
+    const { isStopped = false, resumedAt = -Infinity } = this.state() ?? {};
+    // Not where a person has let it go on all the same.
+    const counts = one.wasReady && (one.isTaken || isAnyHeld) && one.since > resumedAt;
+    const said = counts ? { condition: this.updating(one.since) } : {};
+    if (!isLate) return { ...said, requeueAt: new Date(until) };
+    if (!counts || isStopped) return said;
     const note = `${describeRef(refOf(cr))} was ready before, and isn't ${readyMilliseconds / 1_000} s after its update: ${readiness.reason}: ${readiness.message}`;
-    const stops = isLate && counts && !state?.isStopped;
-    if (stops) this.rollout.stop(this.kind, build, note);
-    return {
-      ...(counts && { condition: updating(build, one.since) }),
-      ...(stops && { event: { type: 'Warning', reason: 'RolloutStopped', action: 'Apply', note } }),
-      ...(isLate ? { isOver: !stops } : { requeueAt: new Date(until) }),
-    };
+    this.rollout.stop(this.kind, this.build, note);
+    return { ...said, event: { type: 'Warning', reason: 'RolloutStopped', action: 'Apply', note } };
   }
 
-  /** Reports whether a custom resource was under way, which ends. */
-  end(key: string): boolean {
+  end(key: string): void {
     this.settled.delete(key);
-    return this.underway.delete(key);
+    this.underway.delete(key);
   }
 
   /** Returns how many more may be updated. One that takes longer is waited for no more, as it has stopped the rollout, or wasn't ready before; nor one that is new. */
   free(now: Date): number {
+    if (this.state()?.isStopped) return 0;
     const { atOnce, readyMilliseconds } = this.rollout;
     const from = now.getTime() - readyMilliseconds - GRACE_MILLISECONDS;
-    let free = atOnce;
-    for (const { since, isLate, isTaken, wasReady } of this.underway.values())
-      if ((isTaken || wasReady) && !isLate && since > from && --free <= 0) return 0;
-    return free;
+    const waitedFor = [...this.underway.values()].filter(
+      ({ since, isLate, isTaken, wasReady }) => (isTaken || wasReady) && !isLate && since > from,
+    );
+    return Math.max(0, atOnce - waitedFor.length);
   }
 
-  forget(): void {
-    this.underway.clear();
-    this.settled.clear();
-    this.isCounted = false;
+  private state(): ReturnType<Rollout['stateOf']> {
+    return this.rollout.stateOf(this.kind, this.build);
   }
-}
 
-/** Returns the update of a custom resource as it begins, or as it has begun before this process. */
-function startedUpdate(cr: LiveResource, build: string, now: Date): Underway {
-  const { uid = '' } = cr.metadata;
-  const said = cr.status?.conditions?.find(
-    ({ reason, message }) => reason === UPDATING && message?.startsWith(openingOf(build)),
-  );
-  const since = Date.parse(said?.message?.slice(openingOf(build).length).split(',')[0] ?? '');
-  const isTaken = said !== undefined;
-  return { uid, wasReady: isTaken || isReady(cr), since: isNaN(since) ? now.getTime() : since, isTaken };
-}
+  /** Returns the update of a custom resource as it begins, or as it has begun before this process. */
+  private underwayOf({ metadata, status }: LiveResource, now: Date): Underway {
+    const conditions: readonly Partial<Condition>[] = status?.conditions ?? [];
+    const said = conditions.find(({ reason }) => reason === UPDATING);
+    const [, build, since = ''] = SINCE.exec(said?.message ?? '') ?? [];
+    if (build === this.build) return { wasReady: true, since: Date.parse(since), isTaken: true };
+    const ready = conditions.find(({ type }) => type === 'Ready');
+    const wasReady = ready?.status === 'True' && status?.observedGeneration === metadata.generation;
+    return { wasReady, since: now.getTime(), isTaken: false };
+  }
 
-function openingOf(build: string): string {
-  return `Build ${build} since `;
-}
-
-function updating(build: string, since: number): ConditionProps {
-  const message = `${openingOf(build)}${new Date(since).toISOString()}, and not ready again yet`;
-  return { type: UPDATE_PENDING, status: 'False', reason: UPDATING, message };
-}
-
-function isReady({ metadata, status }: LiveResource): boolean {
-  const ready: Partial<Condition> | undefined = status?.conditions?.find(({ type }) => type === 'Ready');
-  return ready?.status === 'True' && status?.observedGeneration === metadata.generation;
+  private updating(since: number): ConditionProps {
+    const message = `Build ${this.build} since ${new Date(since).toISOString()}, and not ready again yet`;
+    return { type: UPDATE_PENDING, status: 'False', reason: UPDATING, message };
+  }
 }

@@ -5,11 +5,10 @@ import type { Upgrades } from '../contract/kind.js';
 import { RELEASE_ANNOTATION } from '../contract/names.js';
 import { describeRef, keyOf, objectId } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
-import type { AppliedBuild, EventProps } from '../contract/plan.js';
-import type { Control } from '../values/control.js';
+import type { AppliedBuild } from '../contract/plan.js';
 import { recordOf } from '../values/projections.js';
 import { PacedRollout } from './rollout.js';
-import type { ListFunction } from './rollout.js';
+import type { Concluded } from './rollout.js';
 import { observedGenerationOf } from './status.js';
 import type { LiveResource } from './status.js';
 
@@ -30,57 +29,38 @@ const LOOK_MILLISECONDS = 20;
 /** Time after which a look is repeated in which something couldn't be found out. */
 const LOOK_AGAIN_MILLISECONDS = 300_000;
 
-/** Treatment of one custom resource by one plan. */
-export interface Update {
-  readonly build: string;
-  /** Whether its children stay as they are. */
-  readonly isHeld: boolean;
-  /** Time at which what would change is found out. @default - now, if at all */
-  readonly lookAt?: Date;
-  /** Whether what would change has to be found out. */
-  readonly isNews: boolean;
-}
-
 /** A custom resource, and what a plan would make of it. */
 export interface Judged {
   readonly cr: LiveResource;
-  readonly control: Control;
+  /** Build that it takes, or `always`. @default - none */
+  readonly release?: string | undefined;
   /** Objects that were applied for it, also of former types. */
   readonly own: readonly AnyObject[];
-  /** Hash of what would be applied and deleted. */
-  readonly rendering: string;
-  /** Whether nothing would change. */
-  readonly isSame: boolean;
+  /** Hash of what would be changed. @default - nothing would */
+  readonly rendering?: string | undefined;
   readonly now: Date;
   /** Returns all custom resources of the kind, with their objects. */
-  readonly list: ListFunction;
+  readonly list: () => readonly (readonly [LiveResource, readonly AnyObject[]])[];
 }
 
-/** A custom resource whose update is held. */
+/** Treatment of one custom resource by one plan. */
+export interface Update {
+  /** Whether what would change stays as it is. */
+  readonly isHeld: boolean;
+  /** Whether what would change has to be found out. */
+  readonly isNews: boolean;
+  /** Returns what follows from the plan. */
+  readonly conclude: (changes: ChangeSet, readiness: Readiness) => Concluded;
+}
+
+/** Custom resource whose update is held. */
 interface Held {
-  readonly uid: string;
   readonly rendering: string;
-  readonly condition?: ConditionProps;
-  readonly lookAt?: Date;
   /** Ids of children that were there: one that goes is made again. */
   readonly seen: ReadonlySet<string>;
-}
-
-/** Parts of a conclusion. */
-interface Concluded {
-  readonly condition?: ConditionProps;
-  readonly event?: EventProps | undefined;
-  readonly requeueAt?: Date;
-  /** Keys that may be updated now. */
-  readonly wakes?: readonly string[];
-}
-
-/** Outcome of a plan. */
-interface Outcome {
-  readonly own: readonly AnyObject[];
-  readonly changes: ChangeSet;
-  readonly readiness: Readiness;
-  readonly now: Date;
+  condition: ConditionProps | undefined;
+  /** Time at which what would change is found out. */
+  lookAt: number | undefined;
 }
 
 /**
@@ -92,36 +72,68 @@ interface Outcome {
 export class Updates {
   private build: string | undefined;
   private term = -1;
-  /** UIDs of those that are as the present build renders them, by key. */
-  private readonly current = new Map<string, string>();
+  private readonly uids = new Map<string, string>();
+  /** Keys of those that are as the present build renders them. */
+  private readonly current = new Set<string>();
   private readonly held = new Map<string, Held>();
-  private readonly rollout?: PacedRollout;
+  private rollout: PacedRollout | undefined;
   private nextLook = 0;
 
   constructor(
     private readonly kind: string,
     private readonly upgrades: Upgrades,
-  ) {
-    if (upgrades.rollout) this.rollout = new PacedRollout(kind, upgrades.rollout);
+  ) {}
+
+  /** Returns the present build. What was known in another term, or of another build, is forgotten. */
+  present(): string | undefined {
+    const { kind, upgrades } = this;
+    const [build, term] = [upgrades.build(kind), upgrades.term()];
+    if (build === this.build && term === this.term) return build;
+    this.build = build;
+    this.term = term;
+    this.current.clear();
+    this.held.clear();
+    const { rollout } = upgrades;
+    this.rollout = rollout && build !== undefined ? new PacedRollout(kind, build, rollout) : undefined;
+    return build;
   }
 
   /** Returns how an update is treated; nothing where none is held. */
   judge(judged: Judged): Update | undefined {
     const build = this.present();
     if (build === undefined) return undefined;
-    const { cr, control, own, isSame, now, list } = judged;
+    const { cr, release, own, rendering, now, list } = judged;
     const key = keyOf(cr);
-    if (isSame) this.current.set(key, cr.metadata.uid ?? '');
+    const { uid = '' } = cr.metadata;
+    // Another custom resource had this name before.
+    if ((this.uids.get(key) ?? uid) !== uid) this.forget(key, now);
+    this.uids.set(key, uid);
+    if (rendering === undefined) this.current.add(key);
     const isNew = !this.held.has(key) && own.every((object) => recordOf(object) === undefined);
-    const isReleased = control.release === 'always' || control.release === build;
+    const isBegun = (one: LiveResource, objects: readonly AnyObject[]): boolean =>
+      isOpen(one) || carries(objects, build);
+    const begun = (): LiveResource[] =>
+      list().flatMap(([one, objects]) =>
+        !this.current.has(keyOf(one)) && isBegun(one, objects) ? [one] : [],
+      );
     const isApplied =
-      isReleased ||
+      rendering === undefined ||
+      [build, 'always'].includes(release ?? '') ||
       isNew ||
-      !this.isUnedited(cr, build, own) ||
-      this.rollout?.admits(cr, build, now, () => this.unsettled(build, list)) === true;
-    if (!isApplied) return { build, isHeld: true, ...this.look(judged, build) };
-    this.held.delete(key);
-    return { build, isHeld: false, isNews: false };
+      this.current.has(key) ||
+      isBegun(cr, own) ||
+      this.rollout?.admits(cr, now, begun) === true;
+    if (isApplied) {
+      this.held.delete(key);
+      const conclude: Update['conclude'] = (...outcome) => this.concludeApplied(judged, build, ...outcome);
+      return { isHeld: false, isNews: false, conclude };
+    }
+    const held = this.look(judged, build, rendering);
+    return {
+      isHeld: true,
+      isNews: held.lookAt !== undefined && held.lookAt <= now.getTime(),
+      conclude: (changes) => this.concludeHeld(judged, build, held, changes),
+    };
   }
 
   /** Reports whether an object that is missing was there while its custom resource was held. */
@@ -131,9 +143,11 @@ export class Updates {
 
   /** Forgets a custom resource that has gone, or is going. Returns the keys that may be updated in its place. */
   forget(key: string, now: Date): readonly string[] {
+    this.uids.delete(key);
     this.current.delete(key);
-    const wasHeld = this.held.delete(key);
-    return this.rollout?.end(key) === true || wasHeld ? this.next(now) : [];
+    this.held.delete(key);
+    this.rollout?.end(key);
+    return this.next(now);
   }
 
   /**
@@ -143,137 +157,105 @@ export class Updates {
   notApplied(cr: LiveResource, isLeft: boolean, now: Date): Concluded {
     const build = this.present();
     if (build === undefined) return {};
-    const wakes = this.forget(keyOf(cr), now);
-    return { ...(!isLeft && isOpen(cr) ? unfinished(cr, build) : this.standing(cr)), wakes };
+    const condition = !isLeft && isOpen(cr) ? unfinished(cr, build) : standing(cr);
+    return { condition, wakes: this.forget(keyOf(cr), now) };
   }
 
-  /** Returns the condition as it stands, until more is known. */
-  standing(cr: LiveResource): Concluded {
-    const { type, status, reason = '', message = '' } = pendingOf(cr) ?? {};
-    return type && status ? { condition: { type, status, reason, message } } : {};
-  }
-
-  /** Returns what follows from a plan. */
-  conclude(cr: LiveResource, update: Update, came: Outcome): Concluded {
-    return update.isHeld ? this.concludeHeld(cr, update, came) : this.concludeApplied(cr, update, came);
-  }
-
-  /** Reports whether nothing shows that a custom resource is to be changed: no edit, and nothing that the present build has applied. */
-  private isUnedited(cr: LiveResource, build: string, own: readonly AnyObject[]): boolean {
-    return !isOpen(cr) && this.current.get(keyOf(cr)) !== cr.metadata.uid && !carries(own, build);
-  }
-
-  /** Yields those that may be applied in part: until their own plans say so, they aren't ready. */
-  private *unsettled(build: string, list: ListFunction): Generator<LiveResource> {
-    for (const [cr, own] of list())
-      if (!this.current.has(keyOf(cr)) && !this.isUnedited(cr, build, own)) yield cr;
-  }
-
-  private look({ cr, own, rendering, now }: Judged, build: string): Pick<Update, 'isNews' | 'lookAt'> {
+  private look({ cr, own, now }: Judged, build: string, rendering: string): Held {
     const key = keyOf(cr);
-    const { uid = '' } = cr.metadata;
-    const at = now.getTime();
     const before = this.held.get(key);
-    const known = before?.uid === uid && before.rendering === rendering ? before : undefined;
-    const seen = new Set([...own.map(objectId), ...(before?.uid === uid ? before.seen : [])]);
-    const { condition } = known ?? this.standing(cr);
-    const isDue = known?.lookAt !== undefined && known.lookAt.getTime() <= at;
-    // After a start, what was said of the same rendering stands.
-    const isSaid = condition?.status === 'True' && isOf(condition.message, build, rendering);
-    const next = Math.max(this.nextLook, at);
-    // One whose rendering changes keeps its turn, or it would have others wait for many.
-    const due = before?.uid === uid ? before.lookAt?.getTime() : undefined;
-    const turn = isDue || isSaid ? at : (known?.lookAt?.getTime() ?? Math.min(due ?? next, next));
-    if (!known && !isSaid && turn === next) this.nextLook = turn + LOOK_MILLISECONDS;
-    const lookAt = new Date(turn);
-    this.held.set(key, {
-      ...{ uid, rendering, seen: new Set([...seen].slice(0, MAX_SEEN)) },
-      ...(isSaid && { condition }),
-      ...(isSaid ? known?.lookAt && { lookAt: known.lookAt } : { lookAt }),
-    });
-    if (isSaid && !isDue) return { isNews: false, ...(known?.lookAt && { lookAt: known.lookAt }) };
-    return turn <= at ? { isNews: true } : { isNews: false, lookAt };
+    const seen = new Set([...own.map(objectId), ...(before?.seen ?? [])]);
+    let { condition, lookAt } = before ?? {};
+    if (before?.rendering !== rendering) {
+      condition = standing(cr);
+      // After a start, what was said of the same rendering stands.
+      const isSaid = condition?.status === 'True' && isOf(condition.message, build, rendering);
+      const next = Math.max(this.nextLook, now.getTime());
+      // One whose rendering changes keeps its turn, or it would have others wait for many.
+      const turn = Math.min(lookAt ?? next, next);
+      if (!isSaid && turn === next) this.nextLook = turn + LOOK_MILLISECONDS;
+      lookAt = isSaid ? undefined : turn;
+    }
+    const held = { rendering, seen: new Set([...seen].slice(0, MAX_SEEN)), condition, lookAt };
+    this.held.set(key, held);
+    return held;
   }
 
-  private concludeHeld(cr: LiveResource, { build, lookAt }: Update, { changes, now }: Outcome): Concluded {
+  private concludeHeld({ cr, now }: Judged, build: string, held: Held, changes: ChangeSet): Concluded {
     const key = keyOf(cr);
-    const known = this.held.get(key);
-    const came = changes.filter(({ action }) => action === 'created').map(({ ref }) => describeRef(ref));
-    const note = `${came.join(', ')} was missing, and is made again as build ${build} renders it; all else stays as it is until the update is released`;
-    const event =
-      came.length > 0 && ({ type: 'Normal', reason: 'CreatedByNewBuild', action: 'Apply', note } as const);
-    const more = { ...(event && { event }), ...(lookAt && { requeueAt: lookAt }) };
+    const created = changes.filter(({ action }) => action === 'created').map(({ ref }) => describeRef(ref));
+    const note = `${created.join(', ')} was missing, and is made again as build ${build} renders it; all else stays as it is until the update is released`;
+    const event = { type: 'Normal', reason: 'CreatedByNewBuild', action: 'Apply', note } as const;
     const pending = changes.find((change) => change.pending)?.pending;
-    if (!known || !pending) {
-      // Less is left to change.
-      if (known && came.length > 0) this.held.set(key, { ...known, lookAt: now });
-      return { ...this.standing(cr), ...(known?.condition && { condition: known.condition }), ...more };
+    if (pending) {
+      const isUnsure = pending.some(({ isUnsure }) => isUnsure);
+      held.condition = pendingCondition(build, held.rendering, pending);
+      held.lookAt = isUnsure ? now.getTime() + LOOK_AGAIN_MILLISECONDS : undefined;
+      // Nothing would change, which a hash doesn't say where defaults are written out.
+      if (pending.length === 0 && this.held.delete(key)) this.current.add(key);
     }
-    if (pending.length === 0) {
-      this.held.delete(key);
-      this.current.set(key, known.uid);
-      return more;
-    }
-    const texts = pending.slice(0, MAX_NAMED).map(({ text }) => text);
-    const others = pending.length - texts.length;
-    const isUnsure = pending.some(({ isUnsure }) => isUnsure);
-    const [{ reason }] = pending as [PendingChange];
-    const message = `${openingOf(build)}${texts.join('; ')}${others > 0 ? `; and ${others} more` : ''}. Held until the custom resource is edited or annotated with ${RELEASE_ANNOTATION}: ${build}; what is deleted meanwhile is made again by this build${endingOf(known.rendering)}`;
-    const condition = { type: UPDATE_PENDING, status: 'True', reason, message } as const;
-    const again = isUnsure && new Date(now.getTime() + LOOK_AGAIN_MILLISECONDS);
-    const { lookAt: _, ...rest } = known;
-    this.held.set(key, { ...rest, condition, ...(again && { lookAt: again }) });
-    return { ...more, ...(again && { requeueAt: again }), condition };
+    const { condition, lookAt = 0 } = held;
+    return {
+      condition,
+      event: created.length > 0 ? event : undefined,
+      requeueAt: lookAt > now.getTime() ? new Date(lookAt) : undefined,
+    };
   }
 
-  private concludeApplied(cr: LiveResource, { build }: Update, came: Outcome): Concluded {
-    const { own, changes, readiness, now } = came;
+  private concludeApplied(
+    { cr, own, now }: Judged,
+    build: string,
+    changes: ChangeSet,
+    readiness: Readiness,
+  ): Concluded {
     const key = keyOf(cr);
     const isWhole = !changes.some(({ action }) => action === 'failed' || action === 'skipped');
     const isWritten = changes.some(({ action }) => !UNWRITTEN.includes(action));
-    if (isWhole) this.current.set(key, cr.metadata.uid ?? '');
+    if (isWhole) this.current.add(key);
     else this.current.delete(key);
-    const edit = !isWhole && isOpen(cr) ? unfinished(cr, build) : {};
-    const isReady = isWhole && !isWritten && readiness.phase === 'ready' && own.every(isObserved);
-    const isOfBuild = isWritten || carries(own, build);
-    const paced = this.rollout?.conclude(
-      cr,
-      build,
-      { isOfBuild, isReady, readiness, now },
-      this.held.size > 0,
-    );
-    if (!paced) return edit;
-    const { isOver, ...said } = paced;
-    return { ...said, ...edit, ...(isOver && { wakes: this.next(now) }) };
+    const edit = !isWhole && isOpen(cr) && { condition: unfinished(cr, build) };
+    const paced = this.rollout?.conclude(cr, {
+      isOfBuild: isWritten || carries(own, build),
+      isReady: isWhole && !isWritten && readiness.phase === 'ready' && own.every(isObserved),
+      ...{ readiness, now, isAnyHeld: this.held.size > 0 },
+    });
+    return { ...paced, ...edit, ...(paced && { wakes: this.next(now) }) };
   }
 
   /** Returns the keys that are held and may be updated now. */
   private next(now: Date): readonly string[] {
     return [...this.held.keys()].slice(0, this.rollout?.free(now) ?? 0);
   }
-
-  /** Returns the present build. What was known in another term, or of another build, is forgotten. */
-  private present(): string | undefined {
-    const build = this.upgrades.build(this.kind);
-    const term = this.upgrades.term();
-    if (build === this.build && term === this.term) return build;
-    this.build = build;
-    this.term = term;
-    this.current.clear();
-    this.held.clear();
-    this.rollout?.forget();
-    return build;
-  }
 }
 
 /** Message of what is held: the build, and what it would change. */
 export const HELD = /^Build ([0-9a-f]{8}): (.*?)(?:\. Held until .*)?$/s;
+
+/** Returns the condition of what would change; nothing where nothing would. */
+function pendingCondition(
+  build: string,
+  rendering: string,
+  pending: readonly PendingChange[],
+): ConditionProps | undefined {
+  const [worst] = pending;
+  if (!worst) return undefined;
+  const texts = pending.slice(0, MAX_NAMED).map(({ text }) => text);
+  const others = pending.length - texts.length;
+  const message = `${openingOf(build)}${texts.join('; ')}${others > 0 ? `; and ${others} more` : ''}. Held until the custom resource is edited or annotated with ${RELEASE_ANNOTATION}: ${build}; what is deleted meanwhile is made again by this build${endingOf(rendering)}`;
+  return { type: UPDATE_PENDING, status: 'True', reason: worst.reason, message };
+}
 
 /** Actions after which an object is as it was. */
 const UNWRITTEN: readonly Action[] = ['unchanged', 'drifted', 'failed', 'skipped'];
 
 function pendingOf({ status }: LiveResource) {
   return status?.conditions?.find(({ type }) => type === UPDATE_PENDING);
+}
+
+/** Returns the condition as it stands, until more is known. */
+export function standing(cr: LiveResource): ConditionProps | undefined {
+  const { status, reason = '', message = '' } = pendingOf(cr) ?? {};
+  return status && { type: UPDATE_PENDING, status, reason, message };
 }
 
 /** Reports whether an edit has yet to be carried out whole. */
@@ -284,9 +266,9 @@ function isOpen(cr: LiveResource): boolean {
   return said?.status === 'False' && said.reason === UNFINISHED && said.observedGeneration === generation;
 }
 
-function unfinished({ metadata: { generation } }: LiveResource, build: string): Concluded {
+function unfinished({ metadata: { generation } }: LiveResource, build: string): ConditionProps {
   const message = `Build ${build} has yet to carry out generation ${String(generation)} whole`;
-  return { condition: { type: UPDATE_PENDING, status: 'False', reason: UNFINISHED, message } };
+  return { type: UPDATE_PENDING, status: 'False', reason: UNFINISHED, message };
 }
 
 /** Reports whether what is said is of a build, and of what it renders. */

@@ -131,7 +131,6 @@ export async function runController(options: RunOptions): Promise<void> {
     ...(election && { election }),
     // Loaded only where it is used: an operator that runs for months carries no more than it needs.
     ...(observeOnly && { observer: (await import('../engine/preview/observe.js')).Observer }),
-    ...(upgrades && { holder: (await import('../engine/preview/hold.js')).holdOn }),
     ...(watchNamespace && { namespaces: watchNamespace }),
   });
   metrics.onScrape(() => {

@@ -5,9 +5,10 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { AdminFiles, Kind, Upgrades } from '../contract/kind.js';
 import { rolloutStopped } from '../contract/names.js';
+import type { Manager } from '../engine/loop/manager.js';
+import { hold } from '../engine/preview/hold.js';
 import { canonicalJson } from '../values/json.js';
 import type { Logger } from '../telemetry/logger.js';
-import { setLatest } from '../values/latest.js';
 import { CliError } from './output.js';
 
 /** Treatment of updates that another build brings: of the kinds that are named, or of all. */
@@ -24,41 +25,32 @@ const DATA = /\.(?:json|ya?ml|toml|tpl|txt)$/;
  * @returns a function that ends this, and returns a hash of their texts, of the data beside them, and of this command
  */
 export function followModules(): () => string {
-  const hashes = new Set<string>();
+  const files = new Set<string>();
   const folders = new Set<string>();
-  const add = (content: string | Uint8Array): void => {
-    hashes.add(hashOf(content));
-  };
   const hooks = registerHooks({
     load: (url, context, next) => {
       const loaded = next(url, context);
       if (!url.startsWith('file:')) return loaded;
       const path = fileURLToPath(url);
-      add(readFileSync(path));
+      files.add(path);
       if (!path.includes('node_modules')) folders.add(dirname(path));
       return loaded;
     },
   });
   return () => {
     hooks.deregister();
-    const own = import.meta.dirname;
-    for (const name of readdirSync(own)) if (/\.m?js$/.test(name)) add(readFileSync(join(own, name)));
-    const code = [...hashes].sort().join();
-    for (const folder of folders)
-      for (const name of readdirSync(folder)) if (DATA.test(name)) add(readFileSync(join(folder, name)));
-    return hashOf([code, ...[...hashes].sort()].join());
+    const add = (folder: string, names: RegExp): void => {
+      for (const name of readdirSync(folder)) if (names.test(name)) files.add(join(folder, name));
+    };
+    add(import.meta.dirname, /\.m?js$/);
+    for (const folder of folders) add(folder, DATA);
+    const hashes = [...files].map((file) => hashOf(readFileSync(file)));
+    return hashOf([...new Set(hashes)].sort().join());
   };
 }
 
 function hashOf(content: string | Uint8Array): string {
   return createHash('sha256').update(content).digest('hex');
-}
-
-/** Part of the manager that is needed. */
-interface Lease {
-  readonly term: number;
-  annotation(name: string): string | undefined;
-  annotate(name: string, value: string): void;
 }
 
 export interface UpgradesProps {
@@ -69,7 +61,7 @@ export interface UpgradesProps {
   readonly inForce: { readonly current: AdminFiles };
   /** Time in which a custom resource has to be ready again, in seconds. */
   readonly readySeconds: number;
-  readonly lease: () => Lease;
+  readonly lease: () => Pick<Manager, 'term' | 'annotation' | 'annotate'>;
   readonly log: Logger;
 }
 
@@ -102,10 +94,11 @@ export function upgradesOf(props: UpgradesProps): Upgrades {
       if (known?.files === files) return known.build;
       const settings = canonicalJson(files.settings?.[kind] ?? null);
       const build = hashOf([kind, digest, settings].join(' ')).slice(0, 8);
-      setLatest(builds, kind, { files, build }, held.size);
+      builds.set(kind, { files, build });
       return build;
     },
     term: () => lease().term,
+    handler: hold,
     ...(onUpgrade.mode === 'rollout' && {
       rollout: {
         ...{ atOnce: onUpgrade.atOnce, readyMilliseconds: readySeconds * 1_000 },

@@ -81,7 +81,7 @@ export interface Applied {
 export class Api {
   /** @param time learns the server's clock from its answers */
   constructor(
-    private readonly transport: Transport,
+    readonly transport: Transport,
     private readonly time?: ServerTime,
   ) {}
 

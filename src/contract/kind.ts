@@ -2,6 +2,7 @@ import type { Construct } from 'constructs';
 import type { Controller, Found, Lookup, Query, TypeRef } from './controller.js';
 import type { CustomResourceDefinition, StructuralSchema } from './crd.js';
 import type { AnyObject, CustomResource, ObjectMeta } from './object.js';
+import type { ForeignHandler } from './plan.js';
 import { groupKind } from './resource.js';
 import type { ResourceType } from './resource.js';
 
@@ -262,6 +263,8 @@ export interface Upgrades {
   build(kind: string): string | undefined;
   /** Number of the term in which this process leads: in between, another one may have had another build. */
   term(): number;
+  /** Handler of `HoldStep`. */
+  readonly handler: ForeignHandler;
   /** Rollout of updates by number. @default - each waits for its release */
   readonly rollout?: Rollout;
 }

@@ -228,12 +228,11 @@ export interface Barrier {
 
 /** Steps of a custom resource that are held: a dry run finds out what they would change, where that isn't known. */
 export interface HoldStep extends ForeignStep {
-  readonly do: typeof HOLD;
+  readonly do: 'reconstruct/hold';
   /** Whether it is to be found out. */
   readonly isNews: boolean;
   readonly steps: Plan['steps'];
 }
-export const HOLD = 'reconstruct/hold';
 
 /** Step with a handler of its own, which its controller brings. */
 export interface ForeignStep {

@@ -3,7 +3,6 @@ import type { Sandbox, SandboxOptions } from '#sandbox/control-plane.js';
 import type { Kind, KindContext } from '../contract/kind.js';
 import { loadKubeconfig } from '../client/kubeconfig.js';
 import { Manager } from '../engine/loop/manager.js';
-import { holdOn } from '../engine/preview/hold.js';
 import { UndiciTransport } from '../client/transport.js';
 import { render } from '../render/renderer.js';
 import { silentLogger } from '../telemetry/logger.js';
@@ -57,7 +56,6 @@ export class Operator implements Disposable {
       ...{ transport: this.wire, log: silentLogger, metrics: new Metrics(), instance: 'testing' },
       // Backoff without jitter.
       random: () => 0,
-      ...(given?.upgrades && { holder: holdOn }),
       ...(namespaces && { namespaces }),
     });
     // Nothing of the engine keeps a process alive.

@@ -4,6 +4,7 @@ import { objectId } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import { UPDATE_PENDING } from '../contract/change.js';
+import { hold } from '../engine/preview/hold.js';
 import { isGenerated } from '../values/generated.js';
 import { differences } from './compare.js';
 import type { Normal } from './compare.js';
@@ -78,7 +79,7 @@ export async function upgrade(given: ConformanceRun): Promise<Outcome> {
 }
 
 function held(build: string): Upgrades {
-  return { build: () => build, term: () => 0 };
+  return { build: () => build, term: () => 0, handler: hold };
 }
 
 async function startAs(trial: Trial, version: Version, name: 'former' | 'present'): Promise<void> {

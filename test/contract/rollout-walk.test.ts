@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { hold } from '../../src/engine/preview/hold.js';
 import { Updates } from '../../src/author/updates.js';
 import { dateConditions } from '../../src/author/status.js';
 import type { LiveResource } from '../../src/author/status.js';
@@ -148,6 +149,7 @@ class World {
     return new Updates('shop', {
       build: () => BUILD,
       term: () => this.term,
+      handler: hold,
       rollout: {
         ...{ atOnce: AT_ONCE, readyMilliseconds: READY_MILLISECONDS },
         stateOf: () => ((this.noted ?? this.stopped) === undefined ? undefined : { isStopped: true }),
@@ -167,7 +169,7 @@ class World {
     const isLeft = shop.children.filter(({ build }) => build !== BUILD).length;
     const list = () => [...this.shops.values()].map((one) => [this.resource(one), this.own(one)] as const);
     const update = updates.judge({
-      ...{ cr, control: {}, own: this.own(shop), rendering: String(isLeft), isSame: isLeft === 0 },
+      ...{ cr, own: this.own(shop), rendering: isLeft === 0 ? undefined : String(isLeft) },
       ...{ now: new Date(this.now), list },
     })!;
     const changes: Change[] = [];
@@ -185,9 +187,8 @@ class World {
           child.readyAt = shop.isFragile ? Infinity : this.now + ROLL_MILLISECONDS * this.random();
         changes.push({ ref: refOf(cr), action: 'configured' });
       }
-    const own = this.own(shop);
-    const readiness = worstReadiness(own.map(childReadiness));
-    const outcome = updates.conclude(cr, update, { own, changes, readiness, now: new Date(this.now) });
+    const readiness = worstReadiness(this.own(shop).map(childReadiness));
+    const outcome = update.conclude(changes, readiness);
     const conditions = this.conditionsOf(cr, readiness, outcome.condition);
     if (outcome.requeueAt) this.timers.set(key, outcome.requeueAt.getTime());
     for (const woken of outcome.wakes ?? []) this.wake(woken);

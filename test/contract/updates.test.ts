@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { hold } from '../../src/engine/preview/hold.js';
 import { NO_BUILD, Updates } from '../../src/author/updates.js';
 import type { LiveResource } from '../../src/author/status.js';
 import type { Change } from '../../src/contract/change.js';
@@ -52,7 +53,7 @@ class Process {
 
   constructor(upgrades: Partial<Upgrades> & { readonly is?: string }) {
     const { is = B } = upgrades;
-    this.updates = new Updates('shop', { build: () => is, term: () => 1, ...upgrades });
+    this.updates = new Updates('shop', { build: () => is, term: () => 1, handler: hold, ...upgrades });
   }
 
   judge(
@@ -65,8 +66,8 @@ class Process {
     }: { release?: string; rendering?: string; isSame?: boolean } = {},
   ) {
     return this.updates.judge({
-      ...{ cr, own, rendering, isSame, now: new Date(this.now), list: () => this.all },
-      control: release === undefined ? {} : { release },
+      ...{ cr, own, release, rendering: isSame ? undefined : rendering },
+      ...{ now: new Date(this.now), list: () => [...this.all] },
     });
   }
 
@@ -76,8 +77,7 @@ class Process {
     changes: readonly Change[],
     readiness = ready,
   ) {
-    const update = this.judge(cr, own)!;
-    return this.updates.conclude(cr, update, { own, changes, readiness, now: new Date(this.now) });
+    return this.judge(cr, own)!.conclude(changes, readiness);
   }
 }
 
@@ -138,9 +138,7 @@ test('an edit of which nothing could be rendered yet is not held, and a release 
   const process = new Process({});
   const update = process.judge(released, own, { release: B })!;
   const changes = [{ ref: refOf(released), action: 'skipped' } as const];
-  expect(
-    process.updates.conclude(released, update, { own, changes, readiness: ready, now: new Date(START) }),
-  ).toEqual({});
+  expect(update.conclude(changes, ready)).toEqual({});
 });
 
 test('what the present build renders as it is follows its references, also before anything was looked at', () => {
@@ -160,7 +158,8 @@ test('what would change is found out once, in turn, and again when something els
   const [web, api] = [shop('web'), shop('api')];
   expect(process.judge(web, [child(web)])).toMatchObject({ isHeld: true, isNews: true });
   const second = process.judge(api, [child(api)]);
-  expect(second).toEqual({ build: B, isHeld: true, isNews: false, lookAt: new Date(START + 20) });
+  expect(second).toMatchObject({ isHeld: true, isNews: false });
+  expect(second!.conclude([], ready)).toEqual({ requeueAt: new Date(START + 20) });
   const pending = [{ reason: 'RollsPods', text: 'Deployment web rolls its pods: .spec.x' } as const];
   const { condition } = process.conclude(
     web,
@@ -307,6 +306,6 @@ test('renderings that change again and again keep no other from its look', () =>
   process.judge(shop('first'), []);
   for (let rendering = 0; rendering < 1_000; rendering++)
     process.judge(web, [child(web)], { rendering: String(rendering) });
-  const { lookAt } = process.judge(api, [child(api)])!;
-  expect(lookAt!.getTime() - START).toBeLessThan(100);
+  const { requeueAt } = process.judge(api, [child(api)])!.conclude([], ready);
+  expect(requeueAt!.getTime() - START).toBeLessThan(100);
 });

@@ -181,28 +181,22 @@ export class Elector implements Fence {
     const { signal } = this.stopping;
     const sentAt = instant(clock);
     const spec = claimed(seen?.spec, identity, LEASE.durationSeconds, sentAt.wall);
-    const metadata = { namespace, name: LEASE_NAME };
     const noted = [...this.noted];
     const annotations = { ...seen?.metadata.annotations, ...Object.fromEntries(noted) };
+    const metadata = {
+      ...{ namespace, name: LEASE_NAME, ...seen?.metadata },
+      ...(noted.length > 0 && { annotations }),
+    };
+    const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', ...seen, metadata, spec };
+    const request = { method: 'POST', path: this.collection, body: lease } as const;
     try {
-      this.observe(
-        seen
-          ? await this.update(
-              { ...seen, ...(noted.length > 0 && { metadata: { ...seen.metadata, annotations } }), spec },
-              signal,
-            )
-          : await this.send('Create', signal, {
-              ...{ method: 'POST', path: this.collection },
-              body: { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec },
-            }),
-      );
+      this.observe(seen ? await this.update(lease, signal) : await this.send('Create', signal, request));
     } catch (error) {
       // Where there is none to be created, its namespace is missing.
       if (isConflict(error) && (seen || !isMissing(error))) return false;
       throw error;
     }
-    for (const [name, value] of seen ? noted : [])
-      if (this.noted.get(name) === value) this.noted.delete(name);
+    for (const [name, value] of noted) if (this.noted.get(name) === value) this.noted.delete(name);
     this.renewed(sentAt);
     return true;
   }

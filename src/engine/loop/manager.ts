@@ -2,7 +2,7 @@ import { PENDING_REASONS, UPDATE_PENDING } from '../../contract/change.js';
 import type { Condition } from '../../contract/conditions.js';
 import type { Controller } from '../../contract/controller.js';
 import type { AnyObject } from '../../contract/object.js';
-import type { DriftMode, ForeignHandler } from '../../contract/plan.js';
+import type { DriftMode } from '../../contract/plan.js';
 import { groupKind } from '../../contract/resource.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { ALERTED_REASONS, type Metrics } from '../../telemetry/metrics.js';
@@ -39,8 +39,6 @@ export interface ManagerProps {
   readonly drift?: DriftMode;
   /** With it, nothing is written, and what would be done is reported; not beside an election. @default - plans are carried out */
   readonly observer?: typeof Observer;
-  /** Makes the handler of held steps, which no plan has without it. @default - none */
-  readonly holder?: (transport: Transport) => ForeignHandler;
   /** Works only while it holds the lease. @default - works at once, and with any number of others */
   readonly election?: ElectionProps;
   /** @default systemClock */
@@ -116,13 +114,12 @@ export class Manager {
     const onWentBack = (listedBefore: number): void => {
       leadership.wentBack(listedBefore, clock.monotonic());
     };
-    const handlers = props.holder ? [props.holder(this.gate)] : [];
     const runners = controllers.map((controller) => {
       const { name, kind } = controller;
       const ofController = log.child({ controller: name, kind });
       const shared = { clock, metrics, memory, drift, log: ofController };
       return new Runner({
-        ...{ controller, stores, random, time, handlers, workers: props.workers ?? 16 },
+        ...{ controller, stores, random, time, workers: props.workers ?? 16 },
         hand: { ...shared, api: common.api, events: recorder, isDry: false },
         ...(Observes && { observer: new Observes({ ...shared, transport: this.gate, controller: name }) }),
         lookups: {

@@ -5,7 +5,7 @@ import type { Controller, Metric, TypeRef } from '../../contract/controller.js';
 import { OperatorError } from '../../contract/error.js';
 import { describeRef, splitKey } from '../../contract/object.js';
 import { reading } from '../../values/origin.js';
-import type { Conclusion, ForeignHandler, Plan } from '../../contract/plan.js';
+import type { Conclusion, Plan } from '../../contract/plan.js';
 import { declareMetric } from '../../telemetry/metrics.js';
 import type { Metrics, RecordSample } from '../../telemetry/metrics.js';
 import type { Logger } from '../../telemetry/logger.js';
@@ -33,8 +33,6 @@ export interface RunnerProps {
   readonly random: () => number;
   /** The server's clock. @default - never known */
   readonly time?: ServerTime;
-  /** Handlers beside those of the engine and of the controller. @default - none */
-  readonly handlers?: readonly ForeignHandler[];
   /** Asks the API server what queries of its plans find. */
   readonly lookups: Pick<LookupsProps, 'reflector' | 'count'>;
   /** Keys in work at once. */
@@ -92,7 +90,7 @@ export class Runner {
     const reader = (this.reader = StoreReader.open(watches, stores, name));
     this.types = [...watches, ...lookups].map(({ type }) => type);
     this.time = props.time ?? new ServerTime(clock);
-    this.handlers = handlersOf([...(props.handlers ?? []), ...(controller.handlers ?? [])]);
+    this.handlers = handlersOf(controller.handlers);
     this.kindMetrics = new KindMetrics(metrics, controller.metrics ?? [], log);
     this.changes = new ChangeMetrics(metrics, name);
     this.wakes = new Wakes({

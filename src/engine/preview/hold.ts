@@ -1,15 +1,12 @@
 import { PENDING_REASONS } from '../../contract/change.js';
 import type { Change, Drift, PendingChange } from '../../contract/change.js';
 import { compare, describeRef, keyOf, objectId, refOf } from '../../contract/object.js';
-import { HOLD } from '../../contract/plan.js';
 import type { HoldStep } from '../../contract/plan.js';
-import type { Transport } from '../../client/transport.js';
 import { isAppliedBy } from '../../values/projections.js';
 import { canonicalJson } from '../../values/json.js';
-import { setLatest } from '../../values/latest.js';
-import { Metrics } from '../../telemetry/metrics.js';
 import type { Hand, StepHandler } from '../plan/hand.js';
 import { handlersOf } from '../plan/interpret.js';
+import { isSameApply } from '../steps/memory.js';
 import { DryRun } from './dry-run.js';
 import { fieldChanges, redactedPair } from './fields.js';
 import { dryHand, previewPlan } from './preview.js';
@@ -18,50 +15,30 @@ import { rollsPods } from './rollout.js';
 
 /** Number of fields of a change that are named. */
 const MAX_FIELDS = 5;
-/** Number of custom resources whose drift is remembered; one that is forgotten is reported once more. */
-const REPORTED_LIMIT = 10_000;
 
 /**
- * Returns the handler of steps that are held.
+ * Handles steps that are held.
  *
  * **Guarantees.** Nothing is written. What would change is found out where the step asks for it, by dry runs of what differs: a step that would
  * change nothing costs no request. Fields that another writer has changed meanwhile, as far as a watch has shown it, are reported as drift.
  */
-export function holdOn(transport: Transport): StepHandler<HoldStep> {
-  const handlers = handlersOf();
-  // Never scraped: what is counted there are writes.
-  const metrics = new Metrics();
-  /** Drift that was reported, by custom resource. */
-  const reported = new Map<string, string>();
-  return {
-    do: HOLD,
+export const hold: StepHandler<HoldStep> = {
+  do: 'reconstruct/hold',
 
-    async carryOut({ object, steps, isNews }, hand) {
-      const drift = driftSeen(steps, hand);
-      const ref = refOf(object);
-      const said = drift && canonicalJson(drift);
-      const isKnown = said !== undefined && reported.get(objectId(ref)) === said;
-      if (said === undefined) reported.delete(objectId(ref));
-      else setLatest(reported, objectId(ref), said, REPORTED_LIMIT);
-      const found: Change = drift
-        ? { ref, action: 'drifted', drift, ...(isKnown && { isKnown }) }
-        : { ref, action: 'unchanged' };
-      if (!isNews) return found;
-      const dryRun = new DryRun(transport);
-      const dry = dryHand({ ...hand, metrics }, dryRun);
-      const plan = { steps, conclude: () => ({ status: [], events: [] }) };
-      const { objects } = await previewPlan(plan, dry, dryRun, handlers, { waits: false, status: false });
-      const pending = objects.flatMap((one) => pendingOf(one) ?? []);
-      return { ...found, pending: pending.sort((a, b) => rank(a) - rank(b)) };
-    },
+  async carryOut({ object, steps, isNews }, hand) {
+    const found = { ref: refOf(object), ...driftOf(object, steps, hand) };
+    if (!isNews) return found;
+    const dryRun = new DryRun(hand.api.transport);
+    const plan = { steps, conclude: () => ({ status: [], events: [] }) };
+    const options = { waits: false, status: false };
+    const { objects } = await previewPlan(plan, dryHand(hand, dryRun), dryRun, handlersOf(), options);
+    const pending = objects.flatMap((one) => pendingOf(one) ?? []);
+    const rank = ({ reason }: PendingChange): number => PENDING_REASONS.indexOf(reason);
+    return { ...found, pending: pending.sort((a, b) => rank(a) - rank(b)) };
+  },
 
-    preview: ({ object }): Promise<Change> => Promise.resolve({ ref: refOf(object), action: 'unchanged' }),
-  };
-}
-
-function rank({ reason }: PendingChange): number {
-  return PENDING_REASONS.indexOf(reason);
-}
+  preview: ({ object }): Promise<Change> => Promise.resolve({ ref: refOf(object), action: 'unchanged' }),
+};
 
 function pendingOf(object: ObjectPreview): PendingChange | undefined {
   const { ref, action, error } = object;
@@ -87,11 +64,15 @@ function pendingOf(object: ObjectPreview): PendingChange | undefined {
 }
 
 /** Returns what other writers have changed of the objects of held steps. */
-function driftSeen(steps: HoldStep['steps'], { reader, drift }: Hand): Drift | undefined {
+function driftOf(
+  cr: HoldStep['object'],
+  steps: HoldStep['steps'],
+  { reader, drift: usual, memory }: Hand,
+): Pick<Change, 'action' | 'drift' | 'isKnown'> {
   const managers = new Set<string>();
   const fields: string[] = [];
   for (const step of steps) {
-    if (step.do !== 'own' || (step.drift ?? drift) === 'ignore' || reader.notServed(step.object)) continue;
+    if (step.do !== 'own' || (step.drift ?? usual) === 'ignore' || reader.notServed(step.object)) continue;
     const known = reader.store(step.object).get(keyOf(step.object));
     if (!known?.drifted) continue;
     // Which fields were ours isn't known any more: the latest writer is the one that has changed them.
@@ -101,5 +82,12 @@ function driftSeen(steps: HoldStep['steps'], { reader, drift }: Hand): Drift | u
     if (latest?.manager) managers.add(latest.manager);
     fields.push(describeRef(step.object));
   }
-  return fields.length > 0 ? { managers: [...managers], fields } : undefined;
+  const id = `hold ${objectId(cr)}`;
+  const before = memory.left.get(id)?.seen;
+  memory.left.delete(id);
+  if (fields.length === 0) return { action: 'unchanged' };
+  const drift: Drift = { managers: [...managers], fields };
+  const seen = { hash: canonicalJson(drift), uid: cr.metadata.uid, owned: undefined };
+  memory.left.set(id, { seen, drift });
+  return { action: 'drifted', drift, isKnown: isSameApply(before, seen) };
 }

@@ -2,7 +2,6 @@ import { describeRef, objectId } from '../../contract/object.js';
 import type { ObjectRef } from '../../contract/object.js';
 import type { Plan } from '../../contract/plan.js';
 import type { Transport } from '../../client/transport.js';
-import { Metrics } from '../../telemetry/metrics.js';
 import type { Hand } from '../plan/hand.js';
 import { asUndone } from '../plan/interpret.js';
 import type { Handlers, PlanOutcome } from '../plan/interpret.js';
@@ -29,8 +28,6 @@ const REPORTED_LIMIT = 50_000;
  * **Caveats.** Plans go on from what is there, so what would follow from an object that would be created isn't seen.
  */
 export class Observer {
-  /** Never scraped: what is counted there are writes. */
-  private readonly dryMetrics = new Metrics();
   /** Changes that would be made, by object. */
   private readonly reported = new Map<string, string>();
 
@@ -43,7 +40,7 @@ export class Observer {
     own: Pick<Hand, 'writer' | 'signal' | 'stopping'>,
   ): Promise<PlanOutcome> {
     const dryRun = new DryRun(this.props.transport);
-    const hand = dryHand({ ...this.props, metrics: this.dryMetrics, reader, ...own }, dryRun);
+    const hand = dryHand({ ...this.props, reader, ...own }, dryRun);
     const { objects, outcome } = await previewPlan(plan, hand, dryRun, handlers);
     // A failure is logged where the retry is planned.
     for (const { ref, action } of objects) this.report(ref, action === 'failed' ? 'unchanged' : action);

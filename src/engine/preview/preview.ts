@@ -7,6 +7,7 @@ import type { AnyObject, ObjectRef } from '../../contract/object.js';
 import type { DriftMode, Explanation, Plan } from '../../contract/plan.js';
 import { Api } from '../../client/api.js';
 import type { Transport } from '../../client/transport.js';
+import { Metrics } from '../../telemetry/metrics.js';
 import { Memory } from '../steps/memory.js';
 import type { Hand, HandledStep } from '../plan/hand.js';
 import { handlersOf, interpret } from '../plan/interpret.js';
@@ -249,24 +250,15 @@ export async function preview(props: PreviewProps): Promise<Preview> {
   };
 }
 
+/** Metrics that are never scraped: they count writes. */
+const unscraped = new Metrics();
+
 /** Returns a hand that only tries, on what another one knows. */
-export function dryHand(
-  {
-    clock,
-    drift,
-    log,
-    metrics,
-    memory,
-    reader,
-    writer,
-    signal,
-    stopping,
-  }: Omit<Hand, 'api' | 'events' | 'isDry'>,
-  dryRun: DryRun,
-): Hand {
+export function dryHand(hand: Omit<Hand, 'api' | 'events' | 'isDry' | 'metrics'>, dryRun: DryRun): Hand {
+  const { clock, drift, log, memory, reader, writer, signal, stopping } = hand;
   return {
     ...{ api: new Api(dryRun), memory: new Memory(clock, memory.lastApplies) },
-    ...{ clock, drift, log, metrics, events: { send: () => undefined } },
+    ...{ clock, drift, log, metrics: unscraped, events: { send: () => undefined } },
     ...{ reader, writer: { ...writer, isDry: true }, isDry: true, signal, stopping },
   };
 }

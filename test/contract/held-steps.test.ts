@@ -1,0 +1,130 @@
+import { Construct } from 'constructs';
+import { expect, test } from 'vitest';
+import { OwnedChildren } from '../../src/author/owned-children.js';
+import type { ChangeSet } from '../../src/contract/change.js';
+import type { Reader } from '../../src/contract/controller.js';
+import { APPLIED_HASH_ANNOTATION } from '../../src/contract/names.js';
+import { keyOf, refOf } from '../../src/contract/object.js';
+import type { AnyObject } from '../../src/contract/object.js';
+import type { HoldStep, Plan } from '../../src/contract/plan.js';
+import { groupKind, resourceType } from '../../src/contract/resource.js';
+import { hold } from '../../src/engine/preview/hold.js';
+import { OWN_CONSTRUCTS } from '../../src/render/renderer.js';
+import { contentHash } from '../../src/values/json.js';
+import { recordText } from '../../src/values/projections.js';
+
+const [A, B] = ['aaaaaaaa', 'bbbbbbbb'];
+const SHOP = resourceType({ apiVersion: 'example.com/v1', kind: 'Shop' });
+const CONFIG = resourceType({ apiVersion: 'v1', kind: 'ConfigMap' });
+
+class Shop extends Construct {}
+OWN_CONSTRUCTS.add(Shop);
+
+const config = (name: string, value: string): AnyObject => ({
+  ...{ apiVersion: 'v1', kind: 'ConfigMap', data: { value } },
+  metadata: { namespace: 'a', name },
+});
+/** A child as a build has applied it. */
+const live = (object: AnyObject): AnyObject => ({
+  ...object,
+  metadata: {
+    ...object.metadata,
+    annotations: {
+      [APPLIED_HASH_ANNOTATION]: recordText({
+        ...{ hash: contentHash(object), owner: 'web', build: { name: A, at: 1 } },
+      }),
+    },
+  },
+});
+const shop = (annotations = {}, status: object = { observedGeneration: 1 }): AnyObject => ({
+  ...{ apiVersion: 'example.com/v1', kind: 'Shop', spec: {}, status },
+  metadata: { namespace: 'a', name: 'web', uid: 'web', generation: 1, annotations },
+});
+
+/** Returns plans of an operator of build B, which renders these objects. */
+function operator(rendered: readonly AnyObject[]) {
+  const all = new OwnedChildren(
+    { name: 'shop', type: SHOP, construct: Shop, children: [CONFIG], formerChildren: [] },
+    { render: () => [...rendered], upgrades: { build: () => B, term: () => 1, handler: hold } },
+  );
+  return (cr: AnyObject, children: readonly AnyObject[]): Plan => {
+    const found = [cr, ...children];
+    const reader: Reader = {
+      get: (type, key) => found.find((one) => groupKind(one) === groupKind(type) && keyOf(one) === key),
+      all: () => [cr],
+      controlledBy: () => children,
+      mappedTo: () => [],
+      find: () => ({}),
+    };
+    return all.reconcile('a/web', reader, new Date('2026-01-02T03:04:05Z'));
+  };
+}
+
+const textOf = (steps: Plan['steps']): string[] =>
+  steps.map((step) =>
+    step.do === 'barrier'
+      ? '|'
+      : [step.do, step.object.metadata.name, 'build' in step ? 'marked' : ''].join(' ').trim(),
+  );
+const held = ({ steps }: Plan): HoldStep =>
+  steps.find((step): step is HoldStep => step.do === 'reconstruct/hold')!;
+const pendingIn = (plan: Plan, changes: ChangeSet = []) => {
+  const { conditions } = plan.conclude(changes).status[0]?.status as {
+    conditions: { type: string; message: string }[];
+  };
+  return conditions.find(({ type }) => type === 'UpdatePending');
+};
+
+test('what another build does not change is applied, and all else held; what goes is made again, and the rest looked at again', () => {
+  const [same, old, gone, away] = (['same', 'other', 'gone', 'away'] as const).map((name) =>
+    live(config(name, '1')),
+  ) as [AnyObject, AnyObject, AnyObject, AnyObject];
+  const rendered = [config('same', '1'), config('other', '2')];
+  const plan = operator(rendered);
+  const first = plan(shop(), [same, old, gone, away]);
+  expect(textOf(first.steps)).toEqual(['own same', 'reconstruct/hold web']);
+  expect(textOf(held(first).steps)).toEqual(['own other marked', '|', 'prune gone', 'prune away']);
+  expect(held(first).isNews).toBe(true);
+  const pending = [{ reason: 'Changes', text: 'ConfigMap other changes' } as const];
+  const said = pendingIn(first, [{ ref: refOf(shop()), action: 'unchanged', pending }]);
+  expect(said!.message).toMatch(/^Build bbbbbbbb: ConfigMap other changes\. Held until/);
+
+  // THEN it isn't looked at twice, by this process or the next, unless it renders something else
+  expect(held(plan(shop(), [same, old, gone, away])).isNews).toBe(false);
+  const status = { observedGeneration: 1, conditions: [said] };
+  const again = operator(rendered)(shop({}, status), [away, gone, old, same]);
+  expect(held(again).isNews).toBe(false);
+  expect(pendingIn(again)).toMatchObject({ message: said!.message });
+  expect(
+    held(operator([config('same', '1'), config('other', '3')])(shop({}, status), [same, old, gone, away]))
+      .isNews,
+  ).toBe(true);
+
+  // WHEN a child goes
+  const next = plan(shop(), [same, gone]);
+  expect(textOf(next.steps)).toEqual(['own same', 'own other', 'reconstruct/hold web']);
+  expect(textOf(held(next).steps)).toEqual(['|', 'prune gone']);
+  const { events } = next.conclude([{ ref: refOf(old), action: 'created' }]);
+  expect(events.map(({ event }) => event.reason)).toEqual(['CreatedByNewBuild']);
+  expect(textOf(operator(rendered)(shop({}, status), [same, gone]).steps)).toEqual([
+    'own same',
+    'reconstruct/hold web',
+  ]);
+
+  // WHEN it is released
+  const released = plan(shop({ 'reconstruct.kosmos.io/release': B }), [same, old, gone, away]);
+  expect(textOf(released.steps)).toEqual([
+    'own same marked',
+    'own other marked',
+    '|',
+    'prune gone',
+    'prune away',
+  ]);
+  expect(pendingIn(released)).toBeUndefined();
+});
+
+test('where nothing would change, nothing is held', () => {
+  const children = [live(config('same', '1'))];
+  const plan = operator([config('same', '1')]);
+  expect(textOf(plan(shop(), children).steps)).toEqual(['own same marked', '|']);
+});
