@@ -3,25 +3,21 @@ import { OperatorError } from '../contract/error.js';
 import { areSiblings, CREATED_ANNOTATION, MAX_CREATED } from '../contract/names.js';
 import { describeRef } from '../contract/object.js';
 import type { AnyObject, KubernetesObject } from '../contract/object.js';
-import { canonicalJson, isMap, isTooDeep } from './json.js';
-import { fieldsBelow, stepsOf, valuesAt, withValue } from './fields.js';
+import { canonicalJson, isMap } from './json.js';
+import { fieldsBelow, parseFieldValues, stepsOf, valuesAt, withValue } from './fields.js';
+import type { FieldValues } from './fields.js';
 import { isAppliedBy, managedFieldsOf, partOf } from './projections.js';
-
-/** Values that fields were created with, by path: each alone in a list, which is empty where there was none. */
-export type CreatedValues = Readonly<Record<string, readonly unknown[]>>;
 
 /** Maximum number of characters of the values: the API server stores no larger object, and every writer may record anything. */
 const MAX_INFLATED = 1_500_000;
 
 /** Returns the values that an object says it was created with; undefined where it says nothing that can be read. */
-export function createdOf({ metadata }: KubernetesObject): CreatedValues | undefined {
+export function createdOf({ metadata }: KubernetesObject): FieldValues | undefined {
   const text = metadata.annotations?.[CREATED_ANNOTATION];
   if (text === undefined) return undefined;
   try {
-    const json = inflateRawSync(Buffer.from(text, 'base64'), { maxOutputLength: MAX_INFLATED }).toString();
-    const values: unknown = JSON.parse(json);
-    const isRecord = isMap(values) && !isTooDeep(values) && Object.values(values).every(Array.isArray);
-    return isRecord ? (values as CreatedValues) : undefined;
+    const json = inflateRawSync(Buffer.from(text, 'base64'), { maxOutputLength: MAX_INFLATED });
+    return parseFieldValues(json.toString());
   } catch {
     return undefined;
   }
@@ -49,7 +45,7 @@ export function wasCreatedAs(
 export function withCreated(
   rendered: AnyObject,
   paths: readonly string[],
-  values: CreatedValues = {},
+  values: FieldValues = {},
   text?: string,
 ): AnyObject {
   const all = Object.fromEntries(paths.map((path) => [path, values[path] ?? valuesAt(rendered, path)]));
@@ -81,7 +77,7 @@ export function presentValues(
   rendered: AnyObject,
   paths: readonly string[],
   fieldManager: string,
-): CreatedValues {
+): FieldValues {
   const recorded = createdOf(live) ?? {};
   const ours = managedFieldsOf(live).find(({ manager = '', ...entry }) => {
     return areSiblings(manager, fieldManager) && isAppliedBy(manager, { manager, ...entry });

@@ -1,6 +1,16 @@
 import type { AnyObject, FieldsV1 } from '../contract/object.js';
-import { isMap } from './json.js';
+import { isMap, isTooDeep } from './json.js';
 import { parseFieldPath } from './path.js';
+
+/** Values of fields by path: each alone in a list, which is empty where there is none. */
+export type FieldValues = Readonly<Record<string, readonly unknown[]>>;
+
+/** Reads such values from an annotation, in which every writer may have put anything. @throws SyntaxError where it isn't JSON */
+export function parseFieldValues(json: string): FieldValues | undefined {
+  const values: unknown = JSON.parse(json);
+  const isRecord = isMap(values) && !isTooDeep(values) && Object.values(values).every(Array.isArray);
+  return isRecord ? (values as FieldValues) : undefined;
+}
 
 /** Returns the steps of a path through maps; none of another text. */
 export function stepsOf(path: string): readonly string[] {

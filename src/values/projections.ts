@@ -5,6 +5,7 @@ import {
   CREATED_ANNOTATION,
   GENERATED_ANNOTATION,
   isHashAnnotation,
+  isOwnAnnotation,
   LAST_APPLIED_ANNOTATION,
   MAX_CREATED,
 } from '../contract/names.js';
@@ -113,15 +114,11 @@ export function keepObserved(object: AnyObject): AnyObject {
   const kept = keepStatus(object);
   const { labels, annotations = {} } = object.metadata;
   const others = Object.entries(annotations).filter(
-    ([name]) => name !== LAST_APPLIED_ANNOTATION && !isOurs(name),
+    ([name]) => name !== LAST_APPLIED_ANNOTATION && !isOwnAnnotation(name),
   );
   const all = { ...Object.fromEntries(others), ...kept.metadata.annotations };
   const more = { ...(labels && { labels }), ...(Object.keys(all).length > 0 && { annotations: all }) };
   return { ...kept, metadata: { ...kept.metadata, ...more } };
-}
-
-function isOurs(annotation: string): boolean {
-  return /(?:^|\.)reconstruct\.kosmos\.io\//.test(annotation);
 }
 
 /** Maximum number of owners that are kept of an object, the controller among them. */
@@ -223,7 +220,7 @@ export function observedOf(
   const read = children.map((child): AnyObject => {
     const { metadata, ...rest } = child;
     const { uid, resourceVersion, ownerReferences, annotations = {}, ...identity } = metadata;
-    const others = Object.entries(annotations).filter(([name]) => !isOurs(name));
+    const others = Object.entries(annotations).filter(([name]) => !isOwnAnnotation(name));
     const more = others.length > 0 && { annotations: Object.fromEntries(others) };
     const current = isCurrent(child);
     return deepFreeze({

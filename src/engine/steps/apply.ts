@@ -4,12 +4,12 @@ import { recordOf, recordText } from '../../values/projections.js';
 import type { AppliedRecord } from '../../values/projections.js';
 import { contentHash } from '../../values/json.js';
 import { controllerOf, describeRef, keyOf, objectId, refOf, splitKey } from '../../contract/object.js';
-import type { AnyObject, ObjectRef, Owner } from '../../contract/object.js';
+import type { AnyObject, ManagedFieldsEntry, ObjectRef, Owner } from '../../contract/object.js';
 import { groupKind } from '../../contract/resource.js';
 import { OperatorError } from '../../contract/error.js';
 import type { AppliedBuild, StatusWrite } from '../../contract/plan.js';
 import { ApiError, classify } from '../../client/api-error.js';
-import type { Applied } from '../../client/api.js';
+import type { Applied, JsonPatchStep } from '../../client/api.js';
 import type { Hand } from '../plan/hand.js';
 import type { Entry, Store } from '../watch/cache.js';
 import { driftOf, holds, ownerKey, stands } from './managed-fields.js';
@@ -277,6 +277,37 @@ export function asStale({ reason, message, cause }: OperatorError): OperatorErro
 export function changedMeanwhile(object: AnyObject, cause?: unknown): OperatorError {
   const message = `${describeRef(object)} changed since it was read`;
   return new OperatorError({ reason: 'Conflict', message, retry: 'now', cause });
+}
+
+/**
+ * Writes a field of the metadata of an object as it was read.
+ * @throws OperatorError `Conflict` where it has changed since, or has gone
+ */
+export async function writeMetadata(
+  live: AnyObject,
+  written:
+    { readonly finalizers: readonly string[] } | { readonly managedFields: readonly ManagedFieldsEntry[] },
+  fieldManager: string,
+  hand: Hand,
+): Promise<AnyObject> {
+  const { api, reader, writer } = hand;
+  const key = keyOf(live);
+  const patch: JsonPatchStep[] = [
+    { op: 'test', path: '/metadata/resourceVersion', value: live.metadata.resourceVersion },
+    ...Object.entries<unknown>(written).map(([name, value]) => ({
+      op: 'add' as const,
+      path: `/metadata/${name}`,
+      value,
+    })),
+  ];
+  const send = async () => ({ object: await api.patch(reader.resourceType(live), key, patch, fieldManager) });
+  try {
+    return (await reader.store(live).write(key, writer, send)).object;
+  } catch (error) {
+    if (!(error instanceof ApiError) || !(error.conflict || error.objectIsGone)) throw error;
+    await refresh(live, hand);
+    throw changedMeanwhile(live, error);
+  }
 }
 
 /**

@@ -4,8 +4,9 @@ import { describeRef, keyOf, refOf } from '../../contract/object.js';
 import type { AnyObject, KubernetesObject, ManagedFieldsEntry } from '../../contract/object.js';
 import type { ContributeStep } from '../../contract/plan.js';
 import { groupKind } from '../../contract/resource.js';
-import { canonicalJson, isContainer, isMap } from '../../values/json.js';
-import { fieldsBelow, stepsOf, valuesAt, withValue } from '../../values/fields.js';
+import { canonicalJson, isContainer } from '../../values/json.js';
+import { fieldsBelow, parseFieldValues, stepsOf, valuesAt, withValue } from '../../values/fields.js';
+import type { FieldValues } from '../../values/fields.js';
 import { appliedEntry, areKept, managedFieldsOf, recordOf, recordText } from '../../values/projections.js';
 import { ApiError } from '../../client/api-error.js';
 import type { Applied } from '../../client/api.js';
@@ -15,31 +16,26 @@ import {
   checkNotTerminating,
   checkPause,
   checkRefusal,
-  classifyApply,
-  countApply,
   isCurrent,
   isDrift,
   leaveAsIs,
   outcomeOf,
-  remembered,
   saysNothing,
   sendApply,
   taskOf,
   withUid,
+  writeMetadata,
 } from './apply.js';
 import type { StepOutcome, Task } from './apply.js';
 import { refresh } from './delete.js';
 import { dropEmpty } from './managed-fields.js';
 import { withoutSubtree } from './records.js';
-import { targetMissing } from './share.js';
-
-/** Values that fields had before they were taken, by path: each alone in a list, which is empty where there was none. */
-type Former = Readonly<Record<string, readonly unknown[]>>;
+import { failedApply, targetMissing } from './share.js';
 
 /** Field managers of objects as they were read. */
 const managers = new WeakMap<AnyObject, ReadonlySet<string | undefined>>();
 
-/** Maximum number of characters of these: an annotation keeps them, and is kept in memory. */
+/** Maximum number of characters of the values that fields had before: an annotation keeps them, and is kept in memory. */
 const MAX_FORMER = 4_096;
 
 /**
@@ -106,7 +102,11 @@ async function ensure(step: ContributeStep, hand: Hand): Promise<StepOutcome> {
 }
 
 /** Returns the task that records whose fields these are, and what was there before. */
-function taskWith({ object, fieldManager, owner, takes }: ContributeStep, hand: Hand, former: Former): Task {
+function taskWith(
+  { object, fieldManager, owner, takes }: ContributeStep,
+  hand: Hand,
+  former: FieldValues,
+): Task {
   const whole = takes.find((path) => valuesAt(object, path).some(isContainer));
   if (whole !== undefined)
     throw new OperatorError({
@@ -136,24 +136,15 @@ async function take(
   live: AnyObject,
   takes: readonly string[],
 ): Promise<StepOutcome> {
+  const seen = task.store.get(task.key) ?? known;
   try {
-    return outcomeOf(task, known, await apply(task, live, false));
+    const answer = await apply(task, live, false).catch(async (refusal: unknown) => {
+      requireFree(task, live, takes, refusal);
+      return apply(task, live, true);
+    });
+    return outcomeOf(task, known, answer);
   } catch (error) {
-    try {
-      const met = error instanceof ApiError ? error.conflicts.map(({ field }) => field) : [];
-      const taken = takes.filter((path) => met.includes(spelled(stepsOf(path))));
-      // Tools copy annotations: ours says nothing of others.
-      const ours = [...taken.map(stepsOf), ['metadata', 'annotations', task.hashName]].map(spelled);
-      if (met.length === 0 || !met.every((field) => ours.includes(field))) throw error;
-      requireIdle(task, live, taken);
-      return outcomeOf(task, known, await apply(task, live, true));
-    } catch (last) {
-      const failure = last instanceof OperatorError ? last : classifyApply(task, last);
-      countApply(task, failure.reason);
-      const { conflict = false, wrongUid = false } = last instanceof ApiError ? last : {};
-      if (conflict || wrongUid) await refresh(task.object, task.hand);
-      throw remembered(task, task.store.get(task.key) ?? known, failure);
-    }
+    throw await failedApply(task, seen, error);
   }
 }
 
@@ -165,8 +156,21 @@ async function apply(task: Task, live: AnyObject, force: boolean): Promise<Appli
   return sendApply({ ...task, intent }, undefined, force);
 }
 
-/** @throws OperatorError `FieldConflict` where an autoscaler, or another owner, holds one of the fields */
-function requireIdle({ object, fieldManager }: Task, live: AnyObject, taken: readonly string[]): void {
+/**
+ * Checks that an apply was refused for nothing but fields that may be taken.
+ * @throws OperatorError `FieldConflict` where an autoscaler, or another owner, holds one of them; else the refusal itself
+ */
+function requireFree(
+  { object, fieldManager, hashName }: Task,
+  live: AnyObject,
+  takes: readonly string[],
+  refusal: unknown,
+): void {
+  const met = refusal instanceof ApiError ? refusal.conflicts.map(({ field }) => field) : [];
+  const taken = takes.filter((path) => met.includes(spelled(stepsOf(path))));
+  // Tools copy annotations: ours says nothing of others.
+  const ours = [...taken.map(stepsOf), ['metadata', 'annotations', hashName]].map(spelled);
+  if (met.length === 0 || !met.every((field) => ours.includes(field))) throw refusal;
   const active = managedFieldsOf(live).find((entry) => {
     const { manager = '', operation, subresource, fieldsV1 } = entry;
     const isScaler = subresource === 'scale' && !/^kubectl/.test(manager);
@@ -191,66 +195,51 @@ async function givenBack(
   live: AnyObject,
   hand: Hand,
 ): Promise<AnyObject> {
+  // A preview patches nothing.
+  if (hand.isDry) return live;
   const entry = appliedEntry(fieldManager, live);
   const recorded = recordedFormer(live, contributionAnnotation(owner.uid));
   const paths = [...new Set([...takes, ...Object.keys(recorded)])].filter(
     (path) => valuesAt(object, path).length === 0 && isOwnedAt(entry, path),
   );
-  // A preview patches nothing.
-  if (hand.isDry) return live;
-  let now = live;
-  if (paths.length > 0) {
-    const others = managedFieldsOf(live).filter((one) => one !== entry);
-    const values = paths.flatMap((path) => {
-      const value = recorded[path];
-      return value && !others.some((other) => isOwnedAt(other, path)) ? [[path, value] as const] : [];
-    });
-    const fieldsV1 = paths.reduce(
-      (fields, path) =>
-        withoutSubtree(
-          fields,
-          stepsOf(path).map((step) => `f:${step}`),
-        ),
-      entry?.fieldsV1 ?? {},
-    );
-    let body: object = {};
+  const others = managedFieldsOf(live).filter(({ manager }) => manager !== fieldManager);
+  let values: object = {};
+  for (const path of paths) {
+    const former = recorded[path];
+    if (!former || others.some((other) => isOwnedAt(other, path))) continue;
     // In a merge patch, null removes.
-    for (const [path, [value = null]] of values) body = withValue(body, stepsOf(path), [value]) as object;
-    now = await patch(now, body, dropEmpty([...others, { ...entry, fieldsV1 }]), fieldManager, hand);
+    values = withValue(values, stepsOf(path), [former[0] ?? null]) as object;
   }
-  // The patch itself is no claim on the field.
-  const all = managedFieldsOf(now);
-  const claims = all.filter(({ manager, operation }) => manager === fieldManager && operation === 'Update');
-  if (claims.length === 0) return now;
-  return patch(
-    now,
-    {},
-    all.filter((one) => !claims.includes(one)),
-    fieldManager,
-    hand,
-  );
+  const now = Object.keys(values).length === 0 ? live : await patch(live, values, fieldManager, hand);
+  // The patch is no claim on the fields, and what was applied is none any more.
+  const entries = managedFieldsOf(now);
+  const left = entries.flatMap((one) => {
+    if (one.manager !== fieldManager) return [one];
+    if (one.operation === 'Update') return [];
+    const segments = paths.map((path) => stepsOf(path).map((step) => `f:${step}`));
+    return [{ ...one, fieldsV1: segments.reduce(withoutSubtree, one.fieldsV1 ?? {}) }];
+  });
+  if (paths.length === 0 && left.length === entries.length) return now;
+  return writeMetadata(now, { managedFields: dropEmpty(left) }, fieldManager, hand);
 }
 
-/** Patches an object as it was read. */
+/** Sets fields of an object as it was read. */
 async function patch(
   live: AnyObject,
   values: object,
-  managedFields: readonly ManagedFieldsEntry[],
   fieldManager: string,
   { api, reader, writer }: Hand,
 ): Promise<AnyObject> {
+  const key = keyOf(live);
   const { resourceVersion } = live.metadata;
-  const { metadata } = values as { readonly metadata?: object };
-  const body = { ...values, metadata: { ...metadata, resourceVersion, managedFields } };
-  const send = async (): Promise<Applied> => ({
-    object: await api.mergePatch(reader.resourceType(live), keyOf(live), body, { fieldManager }),
-    created: false,
-  });
-  return (await reader.store(live).write(keyOf(live), writer, send)).object;
+  const body = { ...values, metadata: { resourceVersion } };
+  const type = reader.resourceType(live);
+  const send = async () => ({ object: await api.mergePatch(type, key, body, { fieldManager }) });
+  return (await reader.store(live).write(key, writer, send)).object;
 }
 
 /** Returns what is at the fields that are to be taken, or was before they were. */
-function formerOf({ object, fieldManager, owner, takes }: ContributeStep, live: AnyObject): Former {
+function formerOf({ object, fieldManager, owner, takes }: ContributeStep, live: AnyObject): FieldValues {
   const entry = appliedEntry(fieldManager, live);
   const own = contributionAnnotation(owner.uid);
   const recorded = recordedFormer(live, own);
@@ -278,13 +267,12 @@ function formerOf({ object, fieldManager, owner, takes }: ContributeStep, live: 
 
 const FORMER = ' former ';
 
-function recordedFormer({ metadata }: KubernetesObject, annotation: string): Former {
+function recordedFormer({ metadata }: KubernetesObject, annotation: string): FieldValues {
   const text = metadata.annotations?.[annotation] ?? '';
   const at = text.indexOf(FORMER);
   if (at < 0 || text.length > MAX_FORMER + 1_000) return {};
   try {
-    const values: unknown = JSON.parse(text.slice(at + FORMER.length));
-    return isMap(values) && Object.values(values).every(Array.isArray) ? (values as Former) : {};
+    return parseFieldValues(text.slice(at + FORMER.length)) ?? {};
   } catch {
     return {};
   }

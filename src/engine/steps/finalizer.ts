@@ -3,11 +3,9 @@ import { keyOf, refOf } from '../../contract/object.js';
 import type { AnyObject } from '../../contract/object.js';
 import type { FinalizerStep } from '../../contract/plan.js';
 import { resourceType } from '../../contract/resource.js';
-import { ApiError, classify } from '../../client/api-error.js';
-import type { JsonPatchStep } from '../../client/api.js';
+import { classify } from '../../client/api-error.js';
 import type { Hand, StepHandler } from '../plan/hand.js';
-import { changedMeanwhile } from './apply.js';
-import { refresh } from './delete.js';
+import { writeMetadata } from './apply.js';
 
 const EVENT = resourceType({ apiVersion: 'events.k8s.io/v1', kind: 'Event' });
 const NAMESPACE_GOES = 'NamespaceTerminating';
@@ -23,28 +21,20 @@ export const finalizer: StepHandler<FinalizerStep> = {
 
   async carryOut(step, hand, before) {
     const { object, name, isPresent } = step;
-    const { metadata } = latestOf(object, hand);
+    const latest = latestOf(object, hand);
     const ref = refOf(object);
     const unchanged: Change = { ref, action: 'unchanged' };
-    const { finalizers = [] } = metadata;
-    if (finalizers.includes(name) === isPresent) return unchanged;
+    const { finalizers: present = [] } = latest.metadata;
+    if (present.includes(name) === isPresent) return unchanged;
     if (!isPresent && !(await mayGo(step, before, hand))) return unchanged;
-    const value = isPresent ? [...finalizers, name] : finalizers.filter((one) => one !== name);
-    const patch: JsonPatchStep[] = [
-      { op: 'test', path: '/metadata/resourceVersion', value: metadata.resourceVersion },
-      { op: 'add', path: '/metadata/finalizers', value },
-    ];
-    const { api, reader, writer } = hand;
-    const type = reader.resourceType(object);
-    const send = async () => ({ object: await api.patch(type, keyOf(object), patch, step.fieldManager) });
+    const finalizers = isPresent ? [...present, name] : present.filter((one) => one !== name);
     try {
-      await reader.store(object).write(keyOf(object), writer, send);
+      await writeMetadata(latest, { finalizers }, step.fieldManager, hand);
       return { ref, action: 'configured' };
     } catch (error) {
-      if (!(error instanceof ApiError) || !(error.conflict || error.objectIsGone)) throw error;
-      const live = await refresh(object, hand);
-      if (!live && !isPresent) return unchanged;
-      throw changedMeanwhile(object, error);
+      // It has gone meanwhile.
+      if (!isPresent && !hand.reader.get(object, keyOf(object))) return unchanged;
+      throw error;
     }
   },
 

@@ -29,6 +29,7 @@ import {
   taskOf,
   withoutContent,
   withUid,
+  writeMetadata,
 } from './apply.js';
 import type { StepOutcome } from './apply.js';
 import { deleteObject, refresh } from './delete.js';
@@ -407,24 +408,8 @@ async function writeManagedFields(
   live: AnyObject,
   managedFields: readonly ManagedFieldsEntry[],
 ): Promise<AnyObject> {
-  const { object, fieldManager, hand } = task;
-  const { api, reader } = hand;
-  const key = keyOf(live);
   task.isRewritten = true;
-  const patch = [
-    { op: 'test', path: '/metadata/resourceVersion', value: live.metadata.resourceVersion },
-    { op: 'replace', path: '/metadata/managedFields', value: managedFields },
-  ] as const;
-  try {
-    const write = async () => ({
-      object: await api.patch(reader.resourceType(object), key, patch, fieldManager),
-    });
-    return (await task.store.write(key, hand.writer, write)).object;
-  } catch (error) {
-    if (!(error instanceof ApiError) || !(error.conflict || error.objectIsGone)) throw error;
-    await refresh(object, hand);
-    throw changedMeanwhile(object, error);
-  }
+  return writeMetadata(live, { managedFields }, task.fieldManager, task.hand);
 }
 
 /** Reports whether a failure leads to deleting the object, and creating it again. */

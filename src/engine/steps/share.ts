@@ -7,6 +7,7 @@ import type { Applied } from '../../client/api.js';
 import { ApiError, classify } from '../../client/api-error.js';
 import { TRIES } from '../../client/retry.js';
 import type { StepHandler } from '../plan/hand.js';
+import type { Entry } from '../watch/cache.js';
 import {
   checkNotTerminating,
   checkPause,
@@ -127,17 +128,22 @@ async function ensure(task: Task): Promise<StepOutcome> {
   try {
     answer = await sendApply(task, known, false);
   } catch (error) {
-    const failure = classifyApply(task, error);
-    countApply(task, failure.reason);
-    const {
-      conflict = false,
-      wrongUid = false,
-      showsAnother = false,
-    } = error instanceof ApiError ? error : {};
-    if (conflict || wrongUid || (!known && showsAnother)) await refresh(task.object, task.hand);
-    throw remembered(task, known, failure);
+    throw await failedApply(task, known, error);
   }
   return outcomeOf(task, known, answer);
+}
+
+/** Returns the error of a failed apply of what isn't ours alone, which is read again where it isn't as it was. @param known what was judged */
+export async function failedApply(
+  task: Task,
+  known: Entry | undefined,
+  error: unknown,
+): Promise<OperatorError> {
+  const failure = classifyApply(task, error);
+  countApply(task, failure.reason);
+  const { conflict, wrongUid, showsAnother } = error instanceof ApiError ? error : ({} as Partial<ApiError>);
+  if (conflict || wrongUid || (!known && showsAnother)) await refresh(task.object, task.hand);
+  return remembered(task, known, failure);
 }
 
 async function takeOffHash({ object, hand, store, key, hashName }: Task): Promise<void> {
