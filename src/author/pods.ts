@@ -1,11 +1,11 @@
 import type { V1ContainerState, V1ContainerStatus, V1Pod } from '@kubernetes/client-node';
-import { REASON, type Readiness } from '../contract/conditions.js';
+import type { Readiness } from '../contract/conditions.js';
 import type { CustomResourceDefinition } from '../contract/crd.js';
 import type { RelatedTypeProps } from './status.js';
 import type { Wire } from './kubernetes-types.js';
 import { selectorLabels, type NamedKind } from '../contract/names.js';
 import { compare, controllerOf, type AnyObject } from '../contract/object.js';
-import { statusOf } from '../values/readiness.js';
+import { REASON, statusOf } from '../values/readiness.js';
 
 /** Projection of a pod that is in trouble, or may be, beside its identity. */
 export interface KeptPod {

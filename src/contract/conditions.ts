@@ -19,9 +19,6 @@ export interface Condition {
   readonly observedGeneration?: number;
 }
 
-/** Pattern of a reason. @see https://github.com/kubernetes/apimachinery/blob/master/pkg/apis/meta/v1/types.go */
-export const REASON = /^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/;
-
 /** A condition before it is known when it flipped. */
 export type ConditionProps = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 

@@ -10,13 +10,8 @@ export function isOwnAnnotation(name: string): boolean {
   return name.startsWith('reconstruct.kosmos.io/') || name.startsWith(SHARED_HASH_PREFIX);
 }
 
-/** Before the field manager: the same on an object that others share, of which each manager applies a part. */
+/** Before the field manager: the same on an object that others share, of which each manager applies a part; before the UID of an owner: what that has set. */
 export const SHARED_HASH_PREFIX = 'applied-hash.reconstruct.kosmos.io/';
-
-/** On an object of others: what one owner, by its UID, has set of it. */
-export function contributionAnnotation(uid: string): string {
-  return SHARED_HASH_PREFIX + uid;
-}
 
 /** Reports whether an annotation is ours, and says nothing but what was applied. */
 export function isHashAnnotation(name: string): boolean {
@@ -25,9 +20,6 @@ export function isHashAnnotation(name: string): boolean {
 
 /** On an object of a type with `createOnly`: the values that these fields were created with; JSON, compressed, in base64. */
 export const CREATED_ANNOTATION = 'reconstruct.kosmos.io/created';
-
-/** Maximum number of characters of that record. */
-export const MAX_CREATED = 32_768;
 
 /** Reports whether an annotation is our record of an apply, and no content of the object. */
 export function isRecordAnnotation(name: string): boolean {

@@ -1,6 +1,5 @@
 import { isGenerated, rotationOf } from '../values/generated.js';
 import { OperatorError } from '../contract/error.js';
-import type { RenderedKind } from '../contract/kind.js';
 import { GENERATED_ANNOTATION, ROTATE_ANNOTATION } from '../contract/names.js';
 import { recordOf } from '../values/projections.js';
 import { objectId } from '../contract/object.js';
@@ -14,7 +13,7 @@ import { collection } from './cluster.js';
 import { differences } from './compare.js';
 import { notApplicable } from './report.js';
 import type { Failure, Outcome } from './report.js';
-import { ANY_SITE } from './tested-kind.js';
+import { ANY_SITE, ownRendering } from './tested-kind.js';
 import {
   allowPods,
   attempt,
@@ -289,10 +288,6 @@ async function madeOf(trial: Trial): Promise<readonly [expected: unknown, found:
     if (!(error instanceof OperatorError)) throw error;
     return [error.reason, conditionOf(cr, 'Stalled')?.reason];
   }
-}
-
-export function ownRendering({ kind: { rendering } }: ConformanceRun): Partial<RenderedKind> {
-  return 'each' in rendering ? rendering.each : {};
 }
 
 /** Ways in which an object that is referred to changes, each from the state that the one before has left. */

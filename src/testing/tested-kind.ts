@@ -1,8 +1,8 @@
 import type { Condition } from '../contract/conditions.js';
 import { storedVersion } from '../contract/crd.js';
 import { contributedType, isElsewhere } from '../contract/kind.js';
-import type { Generated, RenderedType } from '../contract/kind.js';
-import type { FlagValues, Kind, KindContext, Rendered, RenderInputs } from '../contract/kind.js';
+import type { FlagValues, Generated, Kind, KindContext, Rendered } from '../contract/kind.js';
+import type { RenderedKind, RenderedType, RenderInputs } from '../contract/kind.js';
 import { objectId } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { keepStatus } from '../values/projections.js';
@@ -120,20 +120,26 @@ export function effectsOf(kind: Kind, context: KindContext): { made: Made[]; rem
   return { made, removes: distinct(removed.map(({ type }) => type)) };
 }
 
+/** Returns how a kind renders its custom resources one by one; nothing where it renders them together. */
+export function ownRendering({ kind: { rendering } }: Pick<TestedKind, 'kind'>): Partial<RenderedKind> {
+  return 'each' in rendering ? rendering.each : {};
+}
+
 /** Reports whether a kind sets only fields of such an object, which belongs to others. */
-export function isContributed({ kind: { rendering } }: Pick<TestedKind, 'kind'>, object: AnyObject): boolean {
-  return 'each' in rendering && contributedType(rendering.each, object) !== undefined;
+export function isContributed(tested: Pick<TestedKind, 'kind'>, object: AnyObject): boolean {
+  return contributedType(ownRendering(tested), object) !== undefined;
 }
 
 /** Reports whether such an object stays when its custom resource is deleted. */
-export function isKept({ kind: { rendering } }: Pick<TestedKind, 'kind'>, object: AnyObject): boolean {
-  const children = 'each' in rendering ? rendering.each.children : [];
+export function isKept(tested: Pick<TestedKind, 'kind'>, object: AnyObject): boolean {
+  const { children = [] } = ownRendering(tested);
   return children.some((type) => type.onDelete === 'keep' && groupKind(type) === groupKind(object));
 }
 
 /** Returns the types of children that may be where their owner is only recorded. */
-export function elsewhereOf({ type, rendering }: Kind): readonly RenderedType[] {
-  return 'each' in rendering ? rendering.each.children.filter((child) => isElsewhere(type, child)) : [];
+export function elsewhereOf(kind: Kind): readonly RenderedType[] {
+  const { children = [] } = ownRendering({ kind });
+  return children.filter((child) => isElsewhere(kind.type, child));
 }
 
 export function distinct(types: readonly ResourceType[]): ResourceType[] {
@@ -187,8 +193,7 @@ export function generatedOf(
   cr: CustomResource,
   live: readonly AnyObject[],
 ): { readonly generated?: Generated; readonly texts: readonly string[] } {
-  const { rendering } = tested.kind;
-  const ofKind = 'each' in rendering ? rendering.each.generated : undefined;
+  const ofKind = ownRendering(tested).generated;
   const secret = live.find((object) => ofKind && objectId(object) === objectId(ofKind.secretOf(cr)));
   if (!ofKind || !secret) return { texts: [] };
   const generated = ofKind.propsOf(cr, kept(tested, secret));

@@ -1,12 +1,12 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { OperatorError } from '../contract/error.js';
-import { areSiblings, CREATED_ANNOTATION, MAX_CREATED } from '../contract/names.js';
+import { areSiblings, CREATED_ANNOTATION } from '../contract/names.js';
 import { describeRef } from '../contract/object.js';
 import type { AnyObject, KubernetesObject } from '../contract/object.js';
 import { canonicalJson, isMap } from './json.js';
 import { fieldsBelow, parseFieldValues, stepsOf, valuesAt, withValue } from './fields.js';
 import type { FieldValues } from './fields.js';
-import { isAppliedBy, managedFieldsOf, partOf } from './projections.js';
+import { isAppliedBy, managedFieldsOf, MAX_CREATED, partOf } from './projections.js';
 
 /** Maximum number of characters of the values: the API server stores no larger object, and every writer may record anything. */
 const MAX_INFLATED = 1_500_000;

@@ -7,7 +7,6 @@ import {
   isHashAnnotation,
   isOwnAnnotation,
   LAST_APPLIED_ANNOTATION,
-  MAX_CREATED,
 } from '../contract/names.js';
 import type { OperatorError } from '../contract/error.js';
 import { deepFreeze, isMap, isTooDeep } from './json.js';
@@ -97,6 +96,9 @@ export function areKept(annotations: Readonly<Record<string, string>>): boolean 
   const own = Object.keys(annotations).filter((name) => EXACT.includes(name) || isHashAnnotation(name));
   return ownAnnotations(annotations).length === own.length;
 }
+
+/** Maximum number of characters of a record of what an object was created with. */
+export const MAX_CREATED = 32_768;
 
 /** Returns the record of what an object was created with, where it is as we have applied it. */
 function createdRecord(text: string | undefined, object: AnyObject): [string, string][] {

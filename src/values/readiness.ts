@@ -1,11 +1,14 @@
 import type { Wait } from '../contract/change.js';
-import { REASON, type Condition, type Phase, type Readiness } from '../contract/conditions.js';
+import type { Condition, Phase, Readiness } from '../contract/conditions.js';
 import { asRecorded } from './created.js';
 import { recordOf } from './projections.js';
 import { contentHash, isMap } from './json.js';
 import { describeRef, refOf } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind, isBuiltIn } from '../contract/resource.js';
+
+/** Pattern of a reason. @see https://github.com/kubernetes/apimachinery/blob/master/pkg/apis/meta/v1/types.go */
+export const REASON = /^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/;
 
 interface WorkloadStatus {
   readonly observedGeneration?: number;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { APPLIED_HASH_ANNOTATION, CREATED_ANNOTATION, MAX_CREATED } from '../../src/contract/names.js';
+import { APPLIED_HASH_ANNOTATION, CREATED_ANNOTATION } from '../../src/contract/names.js';
+import { MAX_CREATED } from '../../src/values/projections.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import type { OwnStep } from '../../src/contract/plan.js';
 import { asRecorded, createdOf, wasCreatedAs, withCreated } from '../../src/values/created.js';

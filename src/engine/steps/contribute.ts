@@ -1,5 +1,5 @@
 import { OperatorError } from '../../contract/error.js';
-import { areSiblings, contributionAnnotation, isHashAnnotation } from '../../contract/names.js';
+import { areSiblings, isHashAnnotation, SHARED_HASH_PREFIX } from '../../contract/names.js';
 import { describeRef, keyOf, refOf } from '../../contract/object.js';
 import type { AnyObject, KubernetesObject, ManagedFieldsEntry } from '../../contract/object.js';
 import type { ContributeStep } from '../../contract/plan.js';
@@ -116,7 +116,7 @@ function taskWith(
   // Fights are those of this owner.
   const task: Task = { ...taskOf({ object, fieldManager }, hand), owner };
   const { uid, recordedKey: key = owner.name } = owner;
-  const hashName = contributionAnnotation(uid);
+  const hashName = SHARED_HASH_PREFIX + uid;
   if (saysNothing(object)) return { ...task, hashName };
   const record = recordText({ hash: task.hash, owner: uid, of: { groupKind: groupKind(owner), key } });
   const values = Object.keys(former).length > 0 ? FORMER + canonicalJson(former) : '';
@@ -198,7 +198,7 @@ async function givenBack(
   // A preview patches nothing.
   if (hand.isDry) return live;
   const entry = appliedEntry(fieldManager, live);
-  const recorded = recordedFormer(live, contributionAnnotation(owner.uid));
+  const recorded = recordedFormer(live, SHARED_HASH_PREFIX + owner.uid);
   const paths = [...new Set([...takes, ...Object.keys(recorded)])].filter(
     (path) => valuesAt(object, path).length === 0 && isOwnedAt(entry, path),
   );
@@ -241,7 +241,7 @@ async function patch(
 /** Returns what is at the fields that are to be taken, or was before they were. */
 function formerOf({ object, fieldManager, owner, takes }: ContributeStep, live: AnyObject): FieldValues {
   const entry = appliedEntry(fieldManager, live);
-  const own = contributionAnnotation(owner.uid);
+  const own = SHARED_HASH_PREFIX + owner.uid;
   const recorded = recordedFormer(live, own);
   /** Returns what another owner has recorded, who holds the field now. */
   const ofOthers = (path: string): readonly unknown[] | undefined => {
