@@ -190,19 +190,20 @@ export function defineKind<
   >,
 ): OwnedKind {
   checkNames('defineKind', props, NAMES, 'takes { crd, construct, children }', REQUIRED);
-  const { crd, references, generated, generatedSecretName, settingsSchema, status, handOver, ...parts } =
-    props;
+  const { crd, references, generated, generatedSecretName, contributes = [], ...others } = props;
+  const { settingsSchema, status, handOver, ...parts } = others;
   const defined = kindOf(crd);
   const { type } = defined;
-  const { children, formerChildren = [], contributes = [], related = [] } = parts;
+  const { children, formerChildren = [], related = [] } = parts;
   const lists = { children, formerChildren, contributes, related };
-  const types = typesIn('defineKind', type, lists, LISTS);
+  const { contributes: ofOthers, ...types } = typesIn('defineKind', type, lists, LISTS);
   const kind = {
     ...defined,
     ...parts,
     ...types,
     ...(references && { references: referencesOf(type, references) }),
     ...(generated && { generated: generatedOf(type, generated, generatedSecretName) }),
+    ...(ofOthers.length > 0 && { contributes: ofOthers }),
     ...(settingsSchema && { settingsSchema }),
     construct: props.construct as KindConstruct<never>,
   };
