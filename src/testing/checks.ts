@@ -10,7 +10,15 @@ import { ownedFields } from './drift.js';
 import { NO_OBJECTS } from './report.js';
 import type { Outcome } from './report.js';
 import type { LiveResource } from './tested-kind.js';
-import { allowPods, attempt, conditionOf, CONVERGENCE_MILLISECONDS, denyPods, isGone } from './trial.js';
+import {
+  allowPods,
+  attempt,
+  conditionOf,
+  CONVERGENCE_MILLISECONDS,
+  denyPods,
+  ended,
+  isGone,
+} from './trial.js';
 import { isReady, rolledOut, soon, trialOfEach } from './trial.js';
 import type { ConformanceRun, Trial } from './trial.js';
 import type { AcceptedApply } from './wire.js';
@@ -140,11 +148,11 @@ export async function collisions(run: ConformanceRun): Promise<Outcome> {
     const [sample] = run.samples;
     await trial.start();
     await trial.create(sample, 'one');
-    await rolledOut(trial, 'one');
+    await ended(trial, 'one');
     const ofOne = await trial.objects();
     const before = await trial.conditions('one');
     await trial.create(sample, 'two');
-    await rolledOut(trial, 'two');
+    await ended(trial, 'two');
     const stalled = conditionOf(await trial.get('two'), 'Stalled');
     if (stalled?.reason === 'OwnershipConflict') throw new Error(stalled.message);
     requireApart(trial, ofOne, await trial.objects());

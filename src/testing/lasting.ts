@@ -17,7 +17,7 @@ import { driftableFields, othersThan, put, TOGETHER } from './drift.js';
 import { notApplicable } from './report.js';
 import type { Outcome } from './report.js';
 import { elsewhereOf, isContributed, ownRendering } from './tested-kind.js';
-import { attempt, COLLECTED_MILLISECONDS, CONVERGENCE_MILLISECONDS, hasCondition, isGone } from './trial.js';
+import { attempt, COLLECTED_MILLISECONDS, CONVERGENCE_MILLISECONDS, ended, isGone } from './trial.js';
 import { mergeStatus, rolledOut, soon, Trial, trialOfEach } from './trial.js';
 import type { ConformanceRun } from './trial.js';
 
@@ -133,9 +133,7 @@ async function besideNeighbour(trial: Trial, made?: number): Promise<number> {
   const name = `${trial.name}-other`;
   const { wire } = await trial.start();
   await trial.create(sample, name);
-  await rolledOut(trial, name, undefined, async (isKnown) => {
-    return isKnown || !hasCondition(await trial.conditions(name), 'Reconciling');
-  });
+  await ended(trial, name);
   await trial.stand();
   const before = wire.writes.length;
   if (made === 0) wire.kill();

@@ -623,6 +623,17 @@ export async function endState(trial: Rolling, clock = realClock): Promise<Norma
   return state;
 }
 
+/** Waits until a custom resource is as it ends: what depends on others comes only when these are there. */
+export function ended(
+  trial: Rolling & Pick<Trial, 'conditions'>,
+  name: string,
+  clock = realClock,
+): Promise<void> {
+  return rolledOut(trial, name, clock, async (isKnown) => {
+    return isKnown || !hasCondition(await trial.conditions(name), 'Reconciling');
+  });
+}
+
 /** Reports whether a condition is True. */
 export function hasCondition(state: Normal, type: string): boolean {
   return JSON.stringify(state['<readiness>']).includes(`"${type}":"True`);

@@ -15,7 +15,15 @@ import { digestsOf, normal } from '../../src/testing/compare.js';
 import type { Normal } from '../../src/testing/compare.js';
 import { ownedLeaves, withValueAt } from '../../src/testing/drift.js';
 import { testedKind } from '../../src/testing/tested-kind.js';
-import { endState, hasCondition, isReady, Pace, Trial, unlessRefused } from '../../src/testing/trial.js';
+import {
+  ended,
+  endState,
+  hasCondition,
+  isReady,
+  Pace,
+  Trial,
+  unlessRefused,
+} from '../../src/testing/trial.js';
 import type { ConformanceRun, Rolling } from '../../src/testing/trial.js';
 
 /** State at a moment: pods that are there, those that are asked for, and conditions. */
@@ -115,6 +123,17 @@ test.each([
     expect(await endState(trial, clock)).toEqual({ '<readiness>': { Reconciling: 'False' } });
   },
 );
+
+test('what depends on others is waited for, too, where all of these are there', async () => {
+  const { clock, trial } = course({
+    0: { available: 1, wanted: 1, isReconciling: true },
+    2_000: { available: 1, wanted: 1, isReconciling: false },
+  });
+
+  await ended({ ...trial, conditions: () => trial.state() }, 'any', clock);
+
+  expect(clock.now()).toBeGreaterThanOrEqual(2_000);
+});
 
 test.each([
   ['a custom resource that waits for others is taken as it is after a moment', 1, false],
