@@ -899,9 +899,9 @@ function keepDecorated(kind: OwningKind): Projection {
 }
 
 /** Reports whether an object of others is one that is decorated: what was made of another one is pruned. */
-function isChosen(
-  { chosen: { selector, annotation } = {} }: OwningKind,
-  { metadata }: KubernetesObject,
+export function isChosen(
+  { chosen: { selector, annotation } = {} }: Pick<OwningKind, 'chosen'>,
+  { metadata }: Pick<KubernetesObject, 'metadata'>,
 ): boolean {
   const { labels = {}, annotations = {} } = metadata;
   return (

@@ -7,8 +7,9 @@ import { describePath, driftOf, fieldAt } from '../engine/steps/managed-fields.j
 import { isContainer } from '../values/json.js';
 import { differences } from './compare.js';
 import { ownedFields } from './drift.js';
-import { NO_OBJECTS } from './report.js';
+import { NO_OBJECTS, notApplicable } from './report.js';
 import type { Outcome } from './report.js';
+import { isDecorator } from './tested-kind.js';
 import type { LiveResource } from './tested-kind.js';
 import {
   allowPods,
@@ -187,6 +188,7 @@ function requireApart(trial: Trial, ofOne: readonly AnyObject[], ofBoth: readonl
 
 /** Checks that the status is of the present generation, follows kstatus, and is Ready only of what is ready. */
 export async function status(run: ConformanceRun): Promise<Outcome> {
+  if (isDecorator(run.kind)) return notApplicable('it has no status');
   let held = 0;
   const undisturbed = await trialOfEach(run, run.samples, async (trial, sample) => {
     await trial.startWith(sample);

@@ -3,7 +3,7 @@ import type { SandboxClient } from '#sandbox/client.js';
 import { storedVersion } from '../contract/crd.js';
 import { oneOf } from '../values/suggest.js';
 import { messageOf, OperatorError } from '../contract/error.js';
-import type { Kind } from '../contract/kind.js';
+import type { Kind, StandaloneController } from '../contract/kind.js';
 import type { AnyObject } from '../contract/object.js';
 import { groupKind } from '../contract/resource.js';
 import { rulesFor } from '../install/rules.js';
@@ -19,9 +19,10 @@ import { listKeys, rendering } from './offline-checks.js';
 import { withSandbox } from './operator.js';
 import { CHECK_NAMES, formatProgress, formatReport, shortest } from './report.js';
 import type { CheckName, CheckResult, Outcome, ConformanceReport } from './report.js';
-import { ANY_SITE, contextOf, effectsOf, elsewhereOf, testedKind } from './tested-kind.js';
+import { ANY_SITE, contextOf, decoratorKind, effectsOf, elsewhereOf, isDecorator } from './tested-kind.js';
+import { testedKind } from './tested-kind.js';
 import type { MakeSurroundings, Sample } from './tested-kind.js';
-import { deletion, fields, memory } from './lasting.js';
+import { choice, deletion, fields, memory } from './lasting.js';
 import { CONVERGENCE_MILLISECONDS, kindsOf, Pace, removeNamespace } from './trial.js';
 import type { ConformanceRun } from './trial.js';
 import { upgrade } from './upgrade.js';
@@ -32,7 +33,7 @@ import type { Spec } from './walk.js';
 const CHECKS: Readonly<Record<CheckName, (run: ConformanceRun) => Promise<Outcome> | Outcome>> = {
   'list keys': listKeys,
   ...{ rendering, settling, ownership, collisions, status, drift, kills, references, observed, order },
-  ...{ memory, values, control, adoption, deletion, fields, upgrade, events, walk },
+  ...{ memory, values, control, adoption, deletion, choice, fields, upgrade, events, walk },
 };
 
 /** Options of a conformance run. */
@@ -82,23 +83,27 @@ export interface ConformanceOptions {
 /**
  * Runs the conformance checks of a kind; see docs/testing.md for them.
  *
+ * @param given a kind, or what `decorate` has made: then the samples are objects of others that it chooses, which need a `spec`
  * @param samples custom resources of the kind; of two or more, each is edited into the next
  * @throws OperatorError `InvalidInput` where samples, surroundings or other options can't be used; what doesn't hold is in the report
  */
 export async function sweep(
-  kind: Kind,
+  given: Kind | StandaloneController,
   samples: readonly AnyObject[],
   options: ConformanceOptions = {},
 ): Promise<ConformanceReport> {
+  const kind = 'crd' in given ? given : given.renders && decoratorKind(given, given.renders);
+  if (!kind)
+    throw new OperatorError({ reason: 'InvalidInput', message: `sweep: ${given.name} renders nothing` });
   const problem = unusable(kind, samples, options);
   if (problem !== undefined)
     throw new OperatorError({ reason: 'InvalidInput', message: `sweep: ${problem}` });
   const { sandbox } = options;
-  if (!sandbox)
-    return withSandbox({ kinds: [kind] }, ({ cluster }) => runChecks(cluster, kind, samples, options));
+  const kinds = isDecorator(kind) ? [] : [kind];
+  if (!sandbox) return withSandbox({ kinds }, ({ cluster }) => runChecks(cluster, kind, samples, options));
   const cluster = new Cluster(sandbox);
   try {
-    await installCrd(cluster, kind);
+    await installCrd(cluster, ...kinds);
     return await runChecks(cluster, kind, samples, options);
   } finally {
     await cluster.close();
@@ -173,7 +178,7 @@ function sampleOf({ metadata: { labels, annotations }, spec }: AnyObject): Sampl
  * @param samples returns the samples; a mistake in them is reported in a sentence
  */
 export async function sweepCommand(
-  kind: Kind,
+  kind: Kind | StandaloneController,
   samples: () => Promise<readonly AnyObject[]>,
   options: Omit<ConformanceOptions, 'checks' | 'seed'> = {},
 ): Promise<void> {
@@ -222,9 +227,13 @@ function unusable(
     return `a sample is a ${other.kind} of ${other.apiVersion}; give samples of ${type.kind} of ${type.apiVersion}`;
   if (before && groupKind(before.type) !== groupKind(type))
     return `before is the kind ${groupKind(before.type)}; give a former version of ${groupKind(type)}`;
+  const isDecorating = isDecorator(kind);
+  if (isDecorating && !(type.namespaced && samples.every(({ spec }) => spec)))
+    return `of objects of others, those with a namespace and a spec can be swept`;
   const version = new KnownKinds([kind]).find(type);
-  if (!('kind' in version)) return formatProblem(version);
+  if (!isDecorating && !('kind' in version)) return formatProblem(version);
   const wrong = samples.flatMap((sample, index) => {
+    if (!('kind' in version)) return [];
     const { spec, ...meta } = sampleOf(sample);
     const { apiVersion, kind: of } = type;
     const metadata = { name: 'sample', namespace: 'sweep', ...meta };

@@ -35,7 +35,7 @@ import type { EventFault, KillPoint, Wire } from './wire.js';
 export type Act = (trial: Trial) => Promise<unknown>;
 
 /** Step of a trial. */
-interface Step {
+export interface Step {
   readonly do: Act;
   /** Waits until all that follows from it is over, or the operator is dead. @default - until objects and pods are there */
   readonly rest?: Act;

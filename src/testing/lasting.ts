@@ -1,4 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
+import { isChosen } from '../author/owned-children.js';
+import type { OwningKind } from '../author/owned-children.js';
 import { hasFinalizers } from '../contract/kind.js';
 import { finalizerOf, statusFieldManager } from '../contract/names.js';
 import { controllerOf, describeRef, objectId } from '../contract/object.js';
@@ -12,13 +14,20 @@ import { rememberedOf } from '../values/projections.js';
 import { collection } from './cluster.js';
 import { differences, ownEntries } from './compare.js';
 import { carryOut, DISTURBANCES, DISTURBED, requireMade } from './disturbances.js';
-import type { Act, Disturbance } from './disturbances.js';
+import type { Act, Disturbance, Step } from './disturbances.js';
 import { driftableFields, othersThan, put, TOGETHER } from './drift.js';
 import { notApplicable } from './report.js';
 import type { Outcome } from './report.js';
-import { elsewhereOf, isContributed, ownRendering } from './tested-kind.js';
-import { attempt, COLLECTED_MILLISECONDS, CONVERGENCE_MILLISECONDS, ended, isGone } from './trial.js';
-import { mergeStatus, rolledOut, soon, Trial, trialOfEach } from './trial.js';
+import { elsewhereOf, isContributed, isDecorator, ownRendering } from './tested-kind.js';
+import {
+  attempt,
+  becomes,
+  COLLECTED_MILLISECONDS,
+  CONVERGENCE_MILLISECONDS,
+  ended,
+  isGone,
+} from './trial.js';
+import { mergeStatus, rolledOut, soon, Trial, trialOfEach, undisturbed } from './trial.js';
 import type { ConformanceRun } from './trial.js';
 
 /** Annotation of another writer. */
@@ -181,6 +190,40 @@ async function loseOwner(trial: Trial): Promise<void> {
     );
     if (left) throw new Error(`${describeRef(left)} stays where its owner was deleted while no operator ran`);
   });
+}
+
+/** Checks that an object of others loses its children when it isn't chosen any more, and has them when it is chosen again. */
+export async function choice(run: ConformanceRun): Promise<Outcome> {
+  if (!isDecorator(run.kind)) return notApplicable('it has no objects of others to choose from');
+  const [sample] = run.samples;
+  const { labels = {}, annotations = {} } = sample;
+  if (isChosen(ownRendering(run) as Pick<OwningKind, 'chosen'>, { metadata: { name: '' } }))
+    return notApplicable('it chooses what has neither labels nor annotations');
+  const none = (entries: object): object =>
+    Object.fromEntries(Object.keys(entries).map((name) => [name, null]));
+  const requireNone = async (trial: Trial): Promise<void> => {
+    const [left] = await trial.objects();
+    if (left) throw new Error(`${describeRef(left)} stays when its object isn't chosen any more`);
+  };
+  const failures = await trialOfEach(run, DISTURBANCES, async (trial, disturbance) => {
+    const expected = await undisturbed(run, sample);
+    const mark = async (metadata: object, what: string): Promise<void> => {
+      trial.steps.push(what);
+      await run.cluster.merge(trial.place(), { metadata });
+    };
+    await trial.startWith(sample);
+    const away: Step = {
+      do: () =>
+        mark({ labels: none(labels), annotations: none(annotations) }, 'take its labels and annotations off'),
+      ...{ rest: AT_ONCE, expect: () => soon(trial, CONVERGENCE_MILLISECONDS, () => requireNone(trial)) },
+    };
+    const back: Step = {
+      do: () => mark({ labels, annotations }, 'give them back'),
+      expect: () => becomes(trial, expected),
+    };
+    for (const step of [away, back]) await carryOut(trial, step, disturbance);
+  });
+  return { tried: `chosen no more, and again, ${DISTURBED}`, failures };
 }
 
 async function requireAway(trial: Trial, name?: string): Promise<void> {

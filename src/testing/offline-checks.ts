@@ -55,8 +55,8 @@ export function rendering(tested: TestedKind): Outcome {
     ...(rendersNone && { notApplicable: 'it renders no objects' }),
   };
 
-  function made(name: string, { spec }: Sample): AnyObject[] {
-    return rendered(tested, { metadata: { name, namespace: 'sweep' }, spec });
+  function made(name: string, { spec, ...meta }: Sample): AnyObject[] {
+    return rendered(tested, { metadata: { name, namespace: 'sweep', ...meta }, spec });
   }
 
   function impurities(sample: Sample, before: Sample): Failure[] {

@@ -26,7 +26,7 @@ export const NO_OBJECTS = notApplicable('it makes no objects');
 export const CHECK_NAMES = [
   ...(['list keys', 'rendering', 'settling', 'ownership', 'collisions', 'status', 'drift', 'kills'] as const),
   ...(['references', 'observed', 'memory', 'order', 'values', 'control', 'adoption'] as const),
-  ...(['deletion', 'fields', 'upgrade', 'events', 'walk'] as const),
+  ...(['deletion', 'choice', 'fields', 'upgrade', 'events', 'walk'] as const),
 ];
 
 /** Name of a check. */

@@ -2,8 +2,8 @@ import type { Condition } from '../contract/conditions.js';
 import { storedVersion } from '../contract/crd.js';
 import { contributedType, isElsewhere } from '../contract/kind.js';
 import type { FlagValues, Generated, Kind, KindContext, Rendered } from '../contract/kind.js';
-import type { RenderedKind, RenderedType, RenderInputs } from '../contract/kind.js';
-import { objectId } from '../contract/object.js';
+import type { RenderedKind, RenderedType, RenderInputs, StandaloneController } from '../contract/kind.js';
+import { groupOf, objectId } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { keepStatus } from '../values/projections.js';
 import { groupKind } from '../contract/resource.js';
@@ -64,6 +64,32 @@ export interface TestedKind {
   readonly removes: readonly ResourceType[];
   /** Longest time that its controllers wait for further events. */
   readonly settleMilliseconds: number;
+}
+
+/** Returns a decorator as a kind whose custom resources are the objects that it chooses. Its CRD allows anything, and isn't installed. */
+export function decoratorKind(controller: StandaloneController, each: RenderedKind): Kind {
+  const { type } = each;
+  const any = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } as const;
+  const version = {
+    name: type.apiVersion.split('/').at(-1) ?? '',
+    served: true,
+    storage: true,
+    schema: { openAPIV3Schema: any },
+  };
+  const crd: Kind['crd'] = {
+    ...{ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
+    metadata: { name: type.plural },
+    spec: {
+      ...{ group: groupOf(type.apiVersion), scope: type.namespaced ? 'Namespaced' : 'Cluster' },
+      ...{ names: { kind: type.kind, plural: type.plural }, versions: [version] },
+    },
+  };
+  return { ...controller, type, crd, rendering: { each } };
+}
+
+/** Reports whether the custom resources of a kind are objects of others, which have no status of it. */
+export function isDecorator({ rendering }: Kind): boolean {
+  return 'each' in rendering && rendering.each.decorates === true;
 }
 
 /** Site that stands for every other in comparisons. */
@@ -178,9 +204,9 @@ interface ReadInputs extends Pick<RenderInputs, 'generated' | 'observed' | 'stat
 
 /** Returns what the samples render to; what can't be rendered is up to other checks. */
 export function renderedSamples(tested: TestedKind): Rendered[] {
-  return tested.samples.flatMap(({ spec }) => {
+  return tested.samples.flatMap(({ spec, ...meta }) => {
     try {
-      return [rendered(tested, { metadata: { name: 'sample', namespace: 'sweep' }, spec })];
+      return [rendered(tested, { metadata: { name: 'sample', namespace: 'sweep', ...meta }, spec })];
     } catch {
       return [];
     }

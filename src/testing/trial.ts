@@ -28,6 +28,7 @@ import {
   elsewhereOf,
   generatedOf,
   isContributed,
+  isDecorator,
   isKept,
   kept,
   rendered,
@@ -79,6 +80,8 @@ export class Pace {
 
 const pods = resourceType({ apiVersion: 'v1', kind: 'Pod' });
 const QUIET_MILLISECONDS = 400;
+/** Time in which an operator notices what others do, on an idle machine. */
+export const NOTICED_MILLISECONDS = 300;
 /** Divides the custom resources of a cluster-scoped kind, which are all in one place, among the operators of trials. */
 const TRIAL_LABEL = 'reconstruct.kosmos.io/trial';
 let trials = 0;
@@ -310,8 +313,9 @@ export class Trial implements AsyncDisposable {
 
   /** Waits until the operator has seen the present generation and sends nothing more, or is dead. */
   async settled(name = this.name): Promise<LiveResource> {
+    if (isDecorator(this.run.kind)) await delay(this.run.pace.scaled(NOTICED_MILLISECONDS));
     const requireSeen = async (): Promise<void> => {
-      if (!this.isAlive) return;
+      if (!this.isAlive || isDecorator(this.run.kind)) return;
       const { metadata, status } = await this.get(name);
       const [seen, present] = [status?.observedGeneration ?? 'none', metadata.generation ?? 0];
       if (seen !== present) throw new Error(`its status is of generation ${seen}, not of ${present}`);

@@ -4,9 +4,9 @@ import { groupKind } from '../contract/resource.js';
 import { APPLY } from '../client/api.js';
 import { collection } from './cluster.js';
 import type { Normal } from './compare.js';
-import { withoutMoment } from './report.js';
+import { notApplicable, withoutMoment } from './report.js';
 import type { Failure, Outcome } from './report.js';
-import { rendered, renderedSamples } from './tested-kind.js';
+import { isDecorator, rendered, renderedSamples } from './tested-kind.js';
 import type { Sample } from './tested-kind.js';
 import {
   attempt,
@@ -46,10 +46,11 @@ interface Walked {
 
 /** Checks that after any edits of the spec the objects are those of a new custom resource with that spec. */
 export async function walk(run: ConformanceRun): Promise<Outcome> {
+  if (isDecorator(run.kind)) return notApplicable('the API server judges the spec alone');
   const { cluster, samples } = run;
   const specs = samples.map(({ spec }) => spec);
   const fields = fieldsOf(run.kind, specs, run.notWalked, imagesOf(run));
-  const nothing: Outcome = { tried: '', failures: [], notApplicable: 'nothing of its spec can be edited' };
+  const nothing = notApplicable('nothing of its spec can be edited');
   const goals = goalsOf(fields).length;
   if (goals === 0) return nothing;
   const starts = Array.from({ length: WALKS }, (_, index) => specs[index % specs.length] ?? {});

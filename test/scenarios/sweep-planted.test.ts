@@ -172,6 +172,18 @@ test.each(faulty)('a planted fault is found: $fault', async ({ kind, check, mess
   if (check === 'status') expect(report.checks[0]?.tried).not.toContain('none of which makes pods');
 });
 
+test('a planted fault is found: children of an object that is no longer chosen', async () => {
+  const sample = {
+    ...{ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' },
+    ...{ metadata: { name: 'sample', labels: { noted: '' } }, spec: { holderIdentity: 'any' } },
+  };
+  const report = await sweep(faults.clinging, [sample], { sandbox, checks: ['choice'], seed: 7 });
+
+  expect(report.checks[0]?.failures[0]?.what, formatReport(report)).toMatch(
+    /^Still so after .* ConfigMap \S+ stays when its object isn't chosen any more$/,
+  );
+});
+
 async function requireNothingReported(kind: Kind, ...checks: readonly CheckName[]): Promise<void> {
   const { apiVersion, kind: kindName } = kind.type;
   const samples = plantedSamples.map((sample) => ({ ...sample, apiVersion, kind: kindName }));

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { repoFolder } from '../../sandbox/paths.js';
-import type { Kind } from '../../src/contract/kind.js';
+import type { Kind, StandaloneController } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
 import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
@@ -11,6 +11,7 @@ import type { ConformanceOptions } from '../../src/testing/conformance.js';
 import { readSamples } from '../../src/testing/render.js';
 import type { CheckName } from '../../src/testing/report.js';
 import { plantedSamples } from '../scenarios/planted/crd.js';
+import { clinging } from '../scenarios/planted/faults.js';
 import { sound } from '../scenarios/planted/sound.js';
 import { jobWatcherSamples } from '../scenarios/support/job-watcher-swept.js';
 import { streamIngressSamples } from '../scenarios/support/stream-ingress-swept.js';
@@ -21,7 +22,9 @@ const clusterWide: Kind = {
   rendering: { together: () => ({ manifests: [] }) },
 };
 
-test.each<[what: string, Kind, readonly AnyObject[], ConformanceOptions, RegExp]>([
+const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name: 'any' } };
+
+test.each<[what: string, Kind | StandaloneController, readonly AnyObject[], ConformanceOptions, RegExp]>([
   ['no samples', sound, [], {}, /give at least one Planted/],
   ['samples of another kind', sound, jobWatcherSamples, {}, /a sample is a JobWatcher of batch/],
   [
@@ -44,6 +47,14 @@ test.each<[what: string, Kind, readonly AnyObject[], ConformanceOptions, RegExp]
     plantedSamples,
     { before: jobWatcher },
     /before is the kind JobWatcher\S*; give a former version of Planted/,
+  ],
+  ['an object of others without a spec', clinging, [lease], {}, /with a namespace and a spec can be swept/],
+  [
+    'no checks, of an object of others',
+    clinging,
+    [{ ...lease, spec: {} }],
+    { checks: [] },
+    /^sweep: checks is empty/,
   ],
   ['no checks', sound, plantedSamples, { checks: [] }, /checks is empty; .* all: list keys, rendering/],
   [

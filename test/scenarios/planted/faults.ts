@@ -1,11 +1,13 @@
 import { ApiObject } from 'cdk8s';
-import type { Construct } from 'constructs';
+import { Construct } from 'constructs';
+import { decorate } from '../../../src/author/decorate.js';
+import type { DecoratedProps } from '../../../src/author/decorate.js';
 import { defineKind } from '../../../src/author/define-kind.js';
 import type { Controller, Reader } from '../../../src/contract/controller.js';
 import type { OwnStep, Plan, Step } from '../../../src/contract/plan.js';
 import { share } from '../../../src/engine/steps/share.js';
 import type { ShareStep } from '../../../src/engine/steps/share.js';
-import type { CustomResourceProps, Kind } from '../../../src/contract/kind.js';
+import type { CustomResourceProps, Kind, StandaloneController } from '../../../src/contract/kind.js';
 import { ADOPT_BY_ANNOTATION, DRIFT_ANNOTATION, PAUSED_ANNOTATION } from '../../../src/contract/names.js';
 import { objectKey } from '../../../src/contract/object.js';
 import type { AnyObject } from '../../../src/contract/object.js';
@@ -13,6 +15,24 @@ import { keepStatus } from '../../../src/values/projections.js';
 import { plantedCrd } from './crd.js';
 import type { PlantedSpec } from './crd.js';
 import { Sound, sound, soundProps } from './sound.js';
+
+class Noted extends Construct {
+  constructor(scope: Construct, id: string, { metadata: { name } }: DecoratedProps) {
+    super(scope, id);
+    new ApiObject(this, 'note', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } });
+  }
+}
+
+const notes = {
+  ...{ name: 'notes', apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', construct: Noted },
+  children: [{ apiVersion: 'v1', kind: 'ConfigMap' }],
+};
+
+/** What is made of an object that has the label once stays when it loses it. */
+export const clinging: StandaloneController = {
+  ...decorate({ ...notes, selector: 'noted' }),
+  controllers: (context) => decorate({ ...notes, selector: '!never' }).controllers(context),
+};
 
 class Timestamped extends Sound {
   protected override settings(name: string, spec: PlantedSpec): Record<string, string> {
