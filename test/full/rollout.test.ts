@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../support/cluster.js';
 import type { RunningController } from '../support/operator.js';
 import { startController } from '../support/operator.js';
-import { buildsOfShop, leaseIn, STOPPED, Webs } from '../support/shops.js';
+import { buildsOfShop, leaseIn, stoppedOf, Webs } from '../support/shops.js';
 import { Subject } from '../support/subject.js';
 import { openCluster } from '../support/test-clusters.js';
 
@@ -41,7 +41,12 @@ afterAll(async () => {
 });
 
 test('a number of custom resources is updated at once; the first that is not ready again stops it, until it is resumed', async () => {
-  await using webs = await Webs.watch(cluster, shops.namespace, COUNT);
+  await using webs = await Webs.watch(
+    cluster,
+    shops.namespace,
+    COUNT,
+    ({ spec }) => spec.template.spec.containers[0]!.image === 'web:2',
+  );
 
   // WHEN another build comes, and its process is killed again and again
   const args = ['--on-upgrade', String(AT_ONCE), '--ready-within', '20'];
@@ -56,7 +61,7 @@ test('a number of custom resources is updated at once; the first that is not rea
 
   // THEN it stops, and says which and why
   const annotation = async (): Promise<string | undefined> =>
-    (await cluster.get(leaseIn(user))).metadata.annotations?.[STOPPED];
+    (await cluster.get(leaseIn(user))).metadata.annotations?.[stoppedOf(one.kind)];
   await eventually(
     async () => {
       expect(await annotation()).toMatch(
@@ -81,7 +86,7 @@ test('a number of custom resources is updated at once; the first that is not rea
   // WHEN it is resumed
   const [build] = (await annotation())!.split(' ');
   await cluster.merge(leaseIn(user), {
-    metadata: { annotations: { [STOPPED]: `${build} resumed ${new Date().toISOString()}` } },
+    metadata: { annotations: { [stoppedOf(one.kind)]: `${build} resumed ${new Date().toISOString()}` } },
   });
   await eventually(
     () => {

@@ -1,22 +1,29 @@
 import { expect, test } from 'vitest';
+import { appService } from '../../src/kinds/app-service/kind.js';
+import { loadKind } from '../support/bundle.js';
 import { deployments, eventually, inBatches } from '../support/cluster.js';
 import type { ProxiedRequest } from '../support/faults.js';
 import type { LogLine, RunningController } from '../support/operator.js';
-import { buildsOfShop, leaseIn, STOPPED, Webs } from '../support/shops.js';
+import { leaseIn, stoppedOf, Webs } from '../support/shops.js';
 import { Scenario } from '../support/stages.js';
 
-const [one, two] = await buildsOfShop();
+const two = await loadKind('test/support/kinds/next-version.config.mjs');
 const COUNT = 200;
 const AT_ONCE = 5;
 const READY_SECONDS = 30;
 const KILLED_AT = 10;
-const names = Array.from({ length: COUNT }, (_, index) => `shop-${String(index).padStart(3, '0')}`);
+const names = Array.from({ length: COUNT }, (_, index) => `app-${String(index).padStart(3, '0')}`);
 /** One in twenty. */
 const fragile = names.filter((_, index) => index % 20 === 19);
-const specOf = (name: string) => ({ size: 1, ...(fragile.includes(name) && { fragile: true }) });
+const specOf = (name: string) => ({
+  size: 1,
+  image: fragile.includes(name) ? 'fragile' : 'web:1',
+  ports: [{ port: 80 }],
+});
+const editedSpecOf = (name: string) => ({ ...specOf(name), envs: [{ name: 'TEXT', value: 'bye' }] });
 
 const isWrite = ({ method, resource, query }: ProxiedRequest): boolean =>
-  method !== 'GET' && ['shops', 'deployments', 'configmaps'].includes(resource) && !query.has('dryRun');
+  method !== 'GET' && ['appservices', 'deployments', 'services'].includes(resource) && !query.has('dryRun');
 const leads = ({ msg }: LogLine): boolean => msg === 'became leader';
 
 /** Two processes of one build that compete for the lease, of which the one that leads is ended again and again. */
@@ -83,14 +90,14 @@ class Rivals {
 }
 
 test('an upgrade of 200 goes on over kills, stops at what it breaks, and goes back no further than it came', async () => {
-  await using scenario = await Scenario.prepare({ purpose: 'upgraded', kind: one });
+  await using scenario = await Scenario.prepare({ purpose: 'upgraded' });
   const { subject, cluster, namespace } = scenario;
   const startedAt = Date.now();
   const report = (what: string): void => {
     process.stdout.write(`Upgrade: ${((Date.now() - startedAt) / 1000).toFixed(0)} s: ${what}\n`);
   };
   const withReason = async (reason: string): Promise<string[]> => {
-    const all = await cluster.list(one.kind.type, namespace);
+    const all = await cluster.list(appService.type, namespace);
     const conditions = all.map(({ metadata, status }) => ({
       name: metadata.name,
       conditions: (status as { conditions: { type: string; status: string; reason: string }[] }).conditions,
@@ -101,7 +108,7 @@ test('an upgrade of 200 goes on over kills, stops at what it breaks, and goes ba
       .sort();
   };
 
-  // GIVEN 200 custom resources of the first version
+  // GIVEN 200 AppServices of the first version
   const first = await scenario.startController();
   await inBatches(names, (name) => subject.create(name, specOf(name)));
   await eventually(
@@ -110,7 +117,12 @@ test('an upgrade of 200 goes on over kills, stops at what it breaks, and goes ba
     },
     { deadlineMilliseconds: 120_000 },
   );
-  await using webs = await Webs.watch(cluster, namespace, COUNT);
+  await using webs = await Webs.watch(
+    cluster,
+    namespace,
+    COUNT,
+    ({ spec }) => spec.template.spec.containers[0]!.imagePullPolicy === 'Always',
+  );
   await eventually(
     () => {
       expect(webs.unready()).toEqual([]);
@@ -134,13 +146,13 @@ test('an upgrade of 200 goes on over kills, stops at what it breaks, and goes ba
     { deadlineMilliseconds: 240_000 },
   );
   // AND a user edits one that is held
-  const [edited, late] = ['shop-150', 'shop-151'] as const;
+  const [edited, late] = ['app-150', 'app-151'] as const;
   webs.edited.add(edited).add(late);
-  await subject.edit(edited, { size: 1, text: 'bye' });
+  await subject.edit(edited, editedSpecOf(edited));
 
   // THEN it stops at the first that is broken, and says which and why
   const annotation = async (): Promise<string | undefined> =>
-    (await cluster.get(leaseIn(scenario.user))).metadata.annotations?.[STOPPED];
+    (await cluster.get(leaseIn(scenario.user))).metadata.annotations?.[stoppedOf(appService)];
   await eventually(
     async () => {
       expect(await annotation()).toBeDefined();
@@ -153,7 +165,7 @@ test('an upgrade of 200 goes on over kills, stops at what it breaks, and goes ba
     expect(webs.ofNext()).toContain(edited);
   });
   const [, build, why, culprit = ''] =
-    /^([0-9a-f]{8}) stopped (Shop [^ ]*\/(shop-\d+) was ready before, and isn't 30 s after its update: .+)/s.exec(
+    /^([0-9a-f]{8}) stopped (AppService [^ ]*\/(app-\d+) was ready before, and isn't 30 s after its update: .+)/s.exec(
       (await annotation())!,
     )!;
   expect(fragile).toContain(culprit);
@@ -171,13 +183,13 @@ test('an upgrade of 200 goes on over kills, stops at what it breaks, and goes ba
 
   // AND edits go through, and nothing else is updated, also by another leader
   await rivals.kill();
-  await subject.edit(late, { size: 1, text: 'bye' });
+  await subject.edit(late, editedSpecOf(late));
   const updated = [...stoppedAt, late].sort();
   await eventually(
     async () => {
       expect(webs.ofNext()).toEqual(updated);
       expect(webs.unready().filter((name) => !fragile.includes(name))).toEqual([]);
-      const held = await withReason('Deletes');
+      const held = await withReason('RollsPods');
       expect(held).toEqual(names.filter((name) => !updated.includes(name)));
     },
     { deadlineMilliseconds: 60_000 },
@@ -194,7 +206,7 @@ test('an upgrade of 200 goes on over kills, stops at what it breaks, and goes ba
   const holding = await scenario.startController({ args: ['--on-upgrade', 'hold'] });
   await eventually(
     async () => {
-      expect(await withReason('Deletes')).toEqual(updated);
+      expect(await withReason('RollsPods')).toEqual(updated);
     },
     { deadlineMilliseconds: 60_000 },
   );
@@ -216,7 +228,7 @@ test('an upgrade of 200 goes on over kills, stops at what it breaks, and goes ba
   await scenario.settled();
   const after = webs.generations();
   expect(names.filter((name) => after[name] !== before[name])).toEqual(updated);
-  expect(await withReason('Deletes')).toEqual([]);
+  expect(await withReason('RollsPods')).toEqual([]);
   scenario.logsNoError();
   report('what had been updated has gone back');
 });

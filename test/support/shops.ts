@@ -1,3 +1,4 @@
+import type { Kind } from '../../src/contract/kind.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { loadKind } from './bundle.js';
 import type { ConfiguredKind } from './bundle.js';
@@ -12,8 +13,10 @@ export async function buildsOfShop(): Promise<[Required<ConfiguredKind>, Require
   ];
 }
 
-/** Annotation in which the lease keeps where the rollout of Shops has stopped. */
-export const STOPPED = 'rollout.reconstruct.kosmos.io/shop';
+/** Returns the annotation in which the lease keeps where the rollout of a kind has stopped. */
+export function stoppedOf({ type }: Kind): string {
+  return `rollout.reconstruct.kosmos.io/${type.kind.toLowerCase()}`;
+}
 
 /** Returns the place of an operator's lease. */
 export function leaseIn(namespace: string): Place {
@@ -21,12 +24,16 @@ export function leaseIn(namespace: string): Place {
   return { type, namespace, name: 'reconstruct' };
 }
 
-/** Deployment of a Shop, as far as it is read. */
+/** Deployment, as far as it is read. */
 export interface Web {
   readonly metadata: { readonly name: string; readonly generation: number };
   readonly spec: {
     readonly replicas: number;
-    readonly template: { readonly spec: { readonly containers: readonly { readonly image: string }[] } };
+    readonly template: {
+      readonly spec: {
+        readonly containers: readonly { readonly image: string; readonly imagePullPolicy?: string }[];
+      };
+    };
   };
   readonly status?: {
     readonly observedGeneration?: number;
@@ -34,10 +41,6 @@ export interface Web {
     readonly availableReplicas?: number;
     readonly updatedReplicas?: number;
   };
-}
-
-function isOfNext({ spec }: Web): boolean {
-  return spec.template.spec.containers[0]!.image === 'web:2';
 }
 
 function isReady({ metadata, spec, status }: Web): boolean {
@@ -49,7 +52,7 @@ function isReady({ metadata, spec, status }: Web): boolean {
   );
 }
 
-/** Deployments of the Shops of a namespace, in every state that a watch shows. */
+/** Deployments of a namespace, in every state that a watch shows. */
 export class Webs implements AsyncDisposable {
   /** Maximum number that weren't ready at once, without those in `edited`. */
   mostUnready = 0;
@@ -59,11 +62,19 @@ export class Webs implements AsyncDisposable {
   private readonly end = new AbortController();
   private reading: Promise<void> = Promise.resolve();
 
-  private constructor() {}
+  private constructor(private readonly isOfNext: (web: Web) => boolean) {}
 
-  /** @param count number of those that are there */
-  static async watch(cluster: Cluster, namespace: string, count: number): Promise<Webs> {
-    const webs = new Webs();
+  /**
+   * @param count number of those that are there
+   * @param isOfNext reports whether the next build has rendered it
+   */
+  static async watch(
+    cluster: Cluster,
+    namespace: string,
+    count: number,
+    isOfNext: (web: Web) => boolean,
+  ): Promise<Webs> {
+    const webs = new Webs(isOfNext);
     const path = collection(deployments, namespace);
     webs.reading = webs.read(await cluster.watch(path, {}, webs.end.signal));
     await eventually(() => {
@@ -75,7 +86,7 @@ export class Webs implements AsyncDisposable {
 
   /** Returns the names of those that the next build has rendered, sorted. */
   ofNext(): string[] {
-    return this.namesOf(isOfNext);
+    return this.namesOf(this.isOfNext);
   }
 
   /** Returns the names of those that aren't ready, sorted. */
