@@ -32,7 +32,7 @@ interface StatusCause {
  * @see https://github.com/kubernetes/kubernetes/tree/master/pkg/apis (`validation.go` of each group)
  */
 const IMMUTABLE =
-  /^(?:field is immutable(?: when `immutable` is set)?|may not change once set|cannot change roleRef|updates to statefulset spec for fields other than [^:]* are forbidden|spec is immutable after creation .*)$/s;
+  /^(?:field is immutable(?: when `immutable` is set)?|may not change once set|cannot change roleRef|may not be changed in an update\.|updates to statefulset spec for fields other than [^:]* are forbidden|updates to \w+ are forbidden\.|pod updates may not (?:add or remove containers|change fields other than .*)|(?:spec|spec\.persistentvolumesource) is immutable after creation\s.*)$/s;
 
 /** Words of the allocators of addresses and ports where it isn't the address that is wrong. */
 const UNAVAILABLE =

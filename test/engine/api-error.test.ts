@@ -31,6 +31,18 @@ const IMMUTABLE = [
   forbidden('data', 'field is immutable when `immutable` is set'),
   forbidden('spec', "updates to statefulset spec for fields other than 'replicas' are forbidden"),
   forbidden('spec', 'spec is immutable after creation except resources.requests\n"a": "b"'),
+  // test/full/refused-as-failure.test.ts provokes these, in the words of the version that it runs.
+  forbidden(
+    'spec.persistentvolumesource',
+    'spec.persistentvolumesource is immutable after creation\n"a": "b"',
+  ),
+  forbidden(
+    'spec',
+    'pod updates may not change fields other than `spec.tolerations`\n core.PodSpec{Volumes: nil}',
+  ),
+  forbidden('spec.containers', 'pod updates may not add or remove containers'),
+  forbidden('value', 'may not be changed in an update.'),
+  forbidden('parameters', 'updates to parameters are forbidden.'),
 ];
 
 const TERMINATING = [{ reason: 'NamespaceTerminating', message: 'namespace shop is being terminated' }];

@@ -4,6 +4,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { definitionType, resourceType } from '../../src/contract/resource.js';
+import type { ResourceType } from '../../src/contract/resource.js';
 import { ApiError, classify, REFUSED_AS_FAILURE } from '../../src/client/api-error.js';
 import { APPLY, JSON_PATCH } from '../../src/client/api.js';
 import { selfSignedCertificate } from '../../src/telemetry/certificate.js';
@@ -118,6 +119,8 @@ async function succeeds(act: () => Promise<Answer>): Promise<void> {
 
 beforeAll(async () => {
   namespace = await plane.cluster.makeNamespace('refused-as-failure');
+  // Without it, there are no pods.
+  await applied(object('v1', 'ServiceAccount', {}, 'default'));
   await plane.cluster.create(definitionType, widgetCrd({ type: 'string' }));
   await succeeds(() => applied(widget({ size: 'large' }, 'early')));
   const large = { large: { type: 'string' } };
@@ -328,3 +331,63 @@ test('a JSON patch of which the object would be invalid is refused', async () =>
   expect(answer.status).toBe(422);
   expect(classify(new ApiError('Patch', answer), 'Patch')).toMatchObject({ reason: 'Invalid' });
 });
+
+const pods = resourceType({ apiVersion: 'v1', kind: 'Pod' });
+
+function podSpec(spec: Json): Json {
+  return { spec: { automountServiceAccountToken: false, containers: [{ name: 'c', image: 'x' }], ...spec } };
+}
+
+function volumeSpec(hostPath: Json): Json {
+  const claim = { capacity: { storage: '1Gi' }, accessModes: ['ReadWriteOnce'] };
+  return { spec: { ...claim, hostPath } };
+}
+
+function clusterWide(apiVersion: string, kind: string): ResourceType {
+  return resourceType({ apiVersion, kind, namespaced: false });
+}
+
+/** Two states of an object of which the API server doesn't let the first become the second. */
+const FIXED: Readonly<Record<string, readonly [type: ResourceType, before: Json, after: Json]>> = {
+  'the volumes of a pod': [pods, podSpec({}), podSpec({ volumes: [{ name: 'v', emptyDir: {} }] })],
+  'the number of containers of a pod': [
+    pods,
+    podSpec({}),
+    podSpec({ containers: ['c', 'd'].map((name) => ({ name, image: 'x' })) }),
+  ],
+  'the value of a PriorityClass': [
+    clusterWide('scheduling.k8s.io/v1', 'PriorityClass'),
+    { value: 1 },
+    { value: 2 },
+  ],
+  'the parameters of a StorageClass': [
+    clusterWide('storage.k8s.io/v1', 'StorageClass'),
+    { provisioner: 'example.com/a', parameters: { a: '1' } },
+    { provisioner: 'example.com/a', parameters: { a: '2' } },
+  ],
+  'the source of a PersistentVolume': [
+    clusterWide('v1', 'PersistentVolume'),
+    volumeSpec({ path: '/a' }),
+    volumeSpec({ path: '/b' }),
+  ],
+};
+
+test.each(Object.entries(FIXED))(
+  '%s can be changed by a new object alone',
+  async (_, [type, before, after]) => {
+    const metadata = { name: `fixed-${randomUUID()}` };
+    const path = `${collection(type, type.namespaced ? namespace : undefined)}/${metadata.name}`;
+    const apply = (content: Json): Promise<Answer> =>
+      plane.cluster.send('PATCH', path, {
+        body: { apiVersion: type.apiVersion, kind: type.kind, metadata, ...content },
+        contentType: APPLY,
+        query: { fieldManager: 'test' },
+      });
+    expect(await apply(before)).toMatchObject({ status: 201 });
+    const answer = await apply(after);
+
+    expect(answer.status).toBe(422);
+    const error = new ApiError('Apply', answer);
+    expect(classify(error, 'Apply'), JSON.stringify(answer.body)).toMatchObject({ reason: 'ImmutableField' });
+  },
+);

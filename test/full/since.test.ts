@@ -15,6 +15,12 @@ import { bundle, packed } from '../support/operator.js';
 const sample = (name: string, spec = '') =>
   `apiVersion: example.com/v1\nkind: Page\nmetadata: { name: ${name}, namespace: shop }\nspec: { image: "web:1"${spec} }\n`;
 
+const services = Array.from(
+  { length: 200 },
+  (_, index) =>
+    `apiVersion: kosmos.io/v1\nkind: AppService\nmetadata: { name: app-${index}, namespace: shop }\nspec: { size: 1, image: "web:1", ports: [{ port: 80 }] }\n`,
+).join('---\n');
+
 /** A kind of which a Deployment and a Job are made. @param policy how images are pulled */
 const kindFile = (policy: string, selected = 'app') => `
 import { ApiObject } from 'cdk8s';
@@ -92,6 +98,7 @@ beforeAll(async () => {
   put({
     'reconstruct.config.mjs': kindFile('Always'),
     ...{ 'apps/web.yaml': sample('web', ', job: "job:1"'), 'apps/old.yaml': sample('old') },
+    ...{ 'services/all.yaml': services, 'services.config.mjs': 'export default {};\n' },
     ...{ 'package-lock.json': '{}', '.gitignore': 'node_modules\n' },
   });
   install(project);
@@ -153,6 +160,17 @@ test('of a change in Git: what is rendered, which pods are rolled, and nothing i
     expect(await git('status', '--porcelain')).toBe(status);
     expect(await git('worktree', 'list')).toMatch(/^.*\n$/);
     expect(readdirSync(temporary)).toEqual([]);
+  });
+});
+
+test('of 200 AppServices, the comment of the pull request says that they would roll', async () => {
+  const next = join(repoFolder(), 'test/support/kinds/next-version.config.mjs');
+  const config = 'services.config.mjs';
+  await having({ [config]: `export { default } from ${JSON.stringify(next)};\n` }, async () => {
+    const args = ['--since', first, '--config', config, 'services', '-o', 'markdown'];
+    const { code, stdout, stderr } = await diff(...args);
+    expect([code, stderr]).toEqual([1, '']);
+    expect(stdout).toContain('200 Deployments would roll their pods');
   });
 });
 
