@@ -220,7 +220,9 @@ export class OwnedChildren implements Controller {
       const wakes = this.updates?.forget(key, now) ?? [];
       return { steps: [...release, ...collected], conclude: () => ({ status: [], events: [], wakes }) };
     }
-    if (!isSelected) return NOTHING;
+    // What the garbage collector is to release would be deleted as not rendered.
+    const isOrphaning = isDeleted && cr.metadata.finalizers?.includes('orphan');
+    if (!isSelected || isOrphaning) return NOTHING;
     const owner = { ...ownerOf(cr), blockOwnerDeletion: !this.owning.decorates };
     const controlled = this.controlled(cr, reader);
     const own = this.own(cr, reader);

@@ -168,6 +168,23 @@ test('a kind that stops asking takes its finalizers off, and nothing stays of wh
   }
 });
 
+test('what the garbage collector is to release stays, and the work begins behind that', async () => {
+  await operate();
+  const names = Array.from({ length: 8 }, (_, index) => `orphaning-${index}`);
+  for (const name of names) await partings.create(name, { last: 'words' });
+  for (const name of names) await partings.ready(name);
+  const before = await Promise.all(names.map((name) => child(name)));
+  const requests = await requestsFromNowOn(cluster, USER);
+  await Promise.all(names.map((name) => partings.delete(name, { propagationPolicy: 'Orphan' })));
+  for (const name of names) await isGone(name);
+  for (const config of before) {
+    const { name, uid } = config!.metadata;
+    expect((await child(name))?.metadata, name).toMatchObject({ uid });
+  }
+  const said = writes(await requests()).filter(({ objectRef }) => objectRef!.name === `${names[0]}-goodbye`);
+  expect(said.map(({ verb }) => verb)).toEqual(['patch', 'delete']);
+});
+
 test('a namesake that follows at once has all of its own', async () => {
   await operate();
   await partings.create('twice', { last: 'words' });
