@@ -74,6 +74,19 @@ describe('a project that is worked on', () => {
     await kubectl('delete', 'crd', 'notes.theirs.example.com');
   });
 
+  test('a namespace that a kind names may come with the prerequisites, since rights are granted in it', async () => {
+    const account = "{ apiVersion: 'v1', kind: 'ServiceAccount', namespaces: ['places'] }, ";
+    project.edit('src/kind.ts', 'children: [', `children: [${account}`);
+    await project.told('404 namespaces "places" not found');
+    const place = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'places' } };
+    project.write('prerequisites/places.json', JSON.stringify(place));
+    await project.told('prerequisites/: namespace/places serverside-applied');
+    await eventually(async () => {
+      expect(await kubectl('get', 'roles', '-n', 'places', '-o', 'name')).toContain('reconstruct');
+    });
+    project.edit('src/kind.ts', account, '');
+  });
+
   test('a mistake in the code is reported with its place, the controller goes on, and the next save mends it', async () => {
     project.edit('src/kind.ts', 'const note =', 'const note = =');
     await project.told("The configuration can't be loaded; the controller goes on with what was loaded at");

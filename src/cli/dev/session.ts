@@ -233,6 +233,9 @@ class Session {
   private async apply(project: Project): Promise<void> {
     const { kinds, rules, samples, mistakes } = project;
     const { view, stand, deployed } = this;
+    // Rights are granted in namespaces of theirs; what needs a kind of the project is refused until it is installed.
+    await this.applyPrerequisites({ isEarly: true });
+    if (this.isOver()) return;
     const { refused, left } = await deployed.install(kinds, rules);
     if (this.isOver()) return;
     for (const crd of left)
@@ -259,14 +262,14 @@ class Session {
   }
 
   /** Applies them where they have changed, or weren't applied whole. */
-  private async applyPrerequisites(): Promise<void> {
+  private async applyPrerequisites({ isEarly = false } = {}): Promise<void> {
     const folder = join(this.root, PREREQUISITES);
     if (!this.isIncomplete) return;
     const none = { applied: [], refused: [] };
     const { applied, refused } = existsSync(folder) ? await applyFolder(this.stand, folder) : none;
     if (this.isOver()) return;
     for (const line of applied) this.view.report(`${PREREQUISITES}/: ${line}`);
-    this.trouble('prerequisites', `Not everything in ${PREREQUISITES}/ is applied`, refused);
+    if (!isEarly) this.trouble('prerequisites', `Not everything in ${PREREQUISITES}/ is applied`, refused);
     this.isIncomplete = refused.length > 0;
   }
 
