@@ -706,9 +706,7 @@ export class OwnedChildren implements Controller {
       ? { condition: this.updates && standing(cr) }
       : (update?.conclude(changes, readiness) ??
         this.updates?.notApplied(cr, isPaused || pass.isDeleted === true, now));
-    const held = [paused, waiting?.condition, drifted, rotated, updated?.condition].filter(
-      (one) => one !== undefined,
-    );
+    const held = [paused, waiting?.condition, drifted, rotated, updated?.condition].filter(isGiven);
     const { conditions = [] } = report;
     const others =
       held.length > 0 ? conditions.filter(({ type }) => !held.some((one) => one.type === type)) : conditions;
@@ -722,7 +720,7 @@ export class OwnedChildren implements Controller {
       desired.requeueAt,
       renewAt,
       updated?.requeueAt,
-    ].filter((at) => at !== undefined);
+    ].filter(isGiven);
     const [requeueAt] = times.sort((a, b) => a.getTime() - b.getTime());
     return {
       readiness,
@@ -763,6 +761,10 @@ export class OwnedChildren implements Controller {
       return reading([...children, ...related], () => status({ ...input, settings }));
     });
   }
+}
+
+function isGiven<T>(value: T | undefined): value is T {
+  return value !== undefined;
 }
 
 /** Returns those of the objects that a rendering names: no other object says anything of the custom resource. */
