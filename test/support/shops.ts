@@ -43,6 +43,10 @@ export interface Web {
   };
 }
 
+function isOfNextShop({ spec }: Web): boolean {
+  return spec.template.spec.containers[0]!.image === 'web:2';
+}
+
 function isReady({ metadata, spec, status }: Web): boolean {
   return (
     status?.observedGeneration === metadata.generation &&
@@ -66,13 +70,13 @@ export class Webs implements AsyncDisposable {
 
   /**
    * @param count number of those that are there
-   * @param isOfNext reports whether the next build has rendered it
+   * @param isOfNext reports whether the next build has rendered it. @default - by the image of a Shop
    */
   static async watch(
     cluster: Cluster,
     namespace: string,
     count: number,
-    isOfNext: (web: Web) => boolean,
+    isOfNext = isOfNextShop,
   ): Promise<Webs> {
     const webs = new Webs(isOfNext);
     const path = collection(deployments, namespace);
