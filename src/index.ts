@@ -9,7 +9,15 @@
 export { defineCrd } from './author/define-crd.js';
 export type { CelRule, CrdProps, SchemaProperties } from './author/define-crd.js';
 export type { LibrarySchema } from './author/library-schemas.js';
-export type { FromSchema, PropsOf, SpecOf, StatusOf, TypedCrd, References } from './author/typed-crd.js';
+export type {
+  FromSchema,
+  GeneratedParts,
+  PropsOf,
+  SpecOf,
+  StatusOf,
+  TypedCrd,
+  References,
+} from './author/typed-crd.js';
 export type {
   ChildOf,
   ObservedChildOf,
@@ -89,7 +97,7 @@ export type { NamedKind } from './contract/names.js';
 // Status of a custom resource.
 export { dateConditions, standardConditions } from './author/status.js';
 export type { Condition, ConditionProps, ConditionStatus, Phase, Readiness } from './contract/conditions.js';
-export { childReadiness, worstReadiness } from './values/readiness.js';
+export { childReadiness, dependencyReadiness, worstReadiness } from './values/readiness.js';
 
 // Objects, and their types.
 export { controllerOf, describeRef, objectKey, refOf, splitKey } from './contract/object.js';

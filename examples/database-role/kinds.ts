@@ -1,175 +1,124 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
-import { defineCrd, defineKind } from 'cdk8s-reconstruct';
-import type { Generated, KubernetesManifest, ObjectOf, PropsOf, References, SpecOf } from 'cdk8s-reconstruct';
+import { z } from 'zod';
+import { defineCrd, defineKind, dependencyReadiness, worstReadiness } from 'cdk8s-reconstruct';
+import type { Generated, GeneratedParts, KubernetesManifest, PropsOf, References } from 'cdk8s-reconstruct';
 
 const group = 'databases.example.com';
-const text = { type: 'string' } as const;
-
 /** The server, and the Secret with `PGUSER` and `PGPASSWORD` of its administrator, in the namespace of the custom resource. */
-const settingsSchema = {
-  type: 'object',
-  properties: {
-    host: { ...text, default: 'postgres.example.com' },
-    adminSecret: { ...text, default: 'postgres-admin' },
-  },
-} as const;
-
+const settingsSchema = z.object({
+  host: z.string().default('postgres.example.com'),
+  adminSecret: z.string().default('postgres-admin'),
+});
 const databaseCrd = defineCrd({
-  ...{
-    group,
-    kind: 'Database',
-    description: 'A database of a PostgreSQL server, and roles with rights in it.',
-  },
-  spec: { type: 'object', default: {}, properties: { dropOnDelete: { type: 'boolean', default: false } } },
-  status: { owner: text },
+  ...{ group, kind: 'Database', description: 'A database of PostgreSQL, and roles with rights in it.' },
+  spec: z.object({ dropOnDelete: z.boolean().default(false) }).prefault({}),
+  status: { owner: z.string() },
 });
 const roleCrd = defineCrd({
   ...{ group, kind: 'Role', description: 'A login of a database, dropped when it is deleted.' },
-  spec: {
-    type: 'object',
-    required: ['database', 'name'],
-    properties: {
-      ...{ database: text, name: { ...text, pattern: '^[a-z_][a-z0-9_]{0,40}$' } },
-      privileges: { ...text, enum: ['READ', 'WRITE', 'OWNER'], default: 'OWNER' },
-      secretTemplate: {
-        ...{ type: 'object', default: {}, additionalProperties: text },
-        description:
-          'Texts for the Secret, with {{.Host}}, {{.Database}}, {{.Role}} and {{.Password}} in them.',
-      },
-    },
-  },
-  status: { role: text },
+  spec: z.object({
+    database: z.string(),
+    name: z.string().regex(/^[a-z_][a-z0-9_]{0,40}$/),
+    privileges: z.enum(['READ', 'WRITE', 'OWNER']).default('OWNER'),
+    secretTemplate: z
+      .record(z.string(), z.string())
+      .default({})
+      .describe('Texts for the Secret, with {{.Host}} and its other values.'),
+  }),
+  status: { role: z.string() },
 });
 
-const hash = (value: unknown) =>
-  createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 10);
-const rolesOf = (database: string) => ({
-  ...{ READ: `${database}-reader`, WRITE: `${database}-writer`, OWNER: `${database}-owner` },
-});
+const job = { apiVersion: 'batch/v1', kind: 'Job' } as const;
+const shared = { settingsSchema, finalizes: true } as const;
+type DatabaseProps = PropsOf<typeof databaseCrd, typeof shared>;
+type Session = Pick<DatabaseProps, 'metadata' | 'settings'> & { readonly generated?: Generated<'password'> };
+
+const digest = (value: unknown) => hash('sha256', JSON.stringify(value)).slice(0, 10);
+const rolesOf = (of: string) => ({ READ: `${of}-reader`, WRITE: `${of}-writer`, OWNER: `${of}-owner` });
 const createRole = (role: string, options = '') =>
   `SELECT 'CREATE ROLE "${role}"${options}' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '${role}') \\gexec`;
 
-interface Session {
-  readonly metadata: { readonly name: string };
-  readonly settings: { readonly host: string; readonly adminSecret: string };
-  readonly generated?: Generated<'password'>;
-}
-
 /** Makes a Job that has psql read statements, which may be carried out again; others, or another password, are another Job. */
-function psql(scope: Construct, { metadata, settings, generated }: Session, statements: readonly string[]) {
-  const { host, adminSecret } = settings;
-  const env = [
-    ...[
-      { name: 'PGHOST', value: host },
-      { name: 'SQL', value: statements.join('\n') },
-    ],
-    ...(generated ? [{ name: 'PASSWORD', valueFrom: { secretKeyRef: generated.keys.password } }] : []),
-  ];
+function psql(scope: Construct, { metadata, settings, generated }: Session, sql: readonly string[]) {
   const container = {
-    ...{ name: 'psql', image: 'postgres:17-alpine', imagePullPolicy: 'IfNotPresent', env },
+    ...{ name: 'psql', image: 'postgres:17-alpine', imagePullPolicy: 'IfNotPresent' },
     command: ['sh', '-c', 'printf %s "$SQL" | psql -v ON_ERROR_STOP=1 -v password="$PASSWORD" postgres'],
-    envFrom: [{ secretRef: { name: adminSecret } }],
+    envFrom: [{ secretRef: { name: settings.adminSecret } }],
+    env: [
+      { name: 'PGHOST', value: settings.host },
+      { name: 'SQL', value: sql.join('\n') },
+      ...(generated ? [{ name: 'PASSWORD', valueFrom: { secretKeyRef: generated.keys.password } }] : []),
+    ],
   };
   new ApiObject(scope, 'Job', {
-    ...({ apiVersion: 'batch/v1', kind: 'Job' } as const),
-    metadata: { name: `${metadata.name}-${hash([host, statements, generated?.checksum])}` },
+    ...job,
+    metadata: { name: `${metadata.name}-${digest([settings.host, sql, generated?.checksum])}` },
     spec: { backoffLimit: 20, template: { spec: { restartPolicy: 'OnFailure', containers: [container] } } },
   } satisfies KubernetesManifest);
 }
 
-type DatabaseProps = PropsOf<typeof databaseCrd, { finalizes: true; settingsSchema: typeof settingsSchema }>;
+/** Reports what was made, once its Job has completed. */
+function made<Fields>(jobs: Parameters<typeof worstReadiness>[0], fields: Fields) {
+  const waits = { phase: 'progressing', reason: 'Waiting', message: 'There is no database yet' } as const;
+  const readiness = worstReadiness(jobs.length > 0 ? jobs : [waits]);
+  return { readiness, ...(readiness.phase === 'ready' && { fields }) };
+}
 
 class Database extends Construct {
   constructor(scope: Construct, id: string, { metadata, spec, settings, deleted }: DatabaseProps) {
     super(scope, id);
     const { name } = metadata;
     const { READ, WRITE, OWNER } = rolesOf(name);
-    const granted = (rights: string, to: string) =>
-      `ALTER DEFAULT PRIVILEGES FOR ROLE "${OWNER}" GRANT ${rights} ON TABLES TO "${to}";`;
-    if (!deleted)
-      psql(this, { metadata, settings }, [
-        ...[READ, WRITE, OWNER].map((role) => createRole(role)),
-        `SELECT 'CREATE DATABASE "${name}" OWNER "${OWNER}"' WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = '${name}') \\gexec`,
-        ...[`\\connect "${name}"`, granted('SELECT', READ), granted('SELECT, INSERT, UPDATE, DELETE', WRITE)],
-      ]);
-    else if (spec.dropOnDelete)
-      psql(this, { metadata, settings }, [
-        `DROP DATABASE IF EXISTS "${name}" WITH (FORCE);`,
-        `DROP ROLE IF EXISTS "${READ}", "${WRITE}", "${OWNER}";`,
-      ]);
+    const grant = `ALTER DEFAULT PRIVILEGES FOR ROLE "${OWNER}" GRANT`;
+    const create = [
+      ...[READ, WRITE, OWNER].map((role) => createRole(role)),
+      `SELECT 'CREATE DATABASE "${name}" OWNER "${OWNER}"' WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = '${name}') \\gexec`,
+      `\\connect "${name}"`,
+      `${grant} SELECT ON TABLES TO "${READ}";`,
+      `${grant} SELECT, INSERT, UPDATE, DELETE ON TABLES TO "${WRITE}";`,
+    ];
+    const roles = `DROP ROLE IF EXISTS "${READ}", "${WRITE}", "${OWNER}";`;
+    const drop = [`DROP DATABASE IF EXISTS "${name}" WITH (FORCE);`, roles];
+    if (!deleted || spec.dropOnDelete) psql(this, { metadata, settings }, deleted ? drop : create);
   }
 }
-
-const jobs = [{ apiVersion: 'batch/v1', kind: 'Job' }] as const;
-const created = { phase: 'ready', reason: 'Created', message: 'It was created' } as const;
-
-const areComplete = (children: readonly ObjectOf<'batch/v1', 'Job'>[]) =>
-  children.length > 0 &&
-  children.every(({ status: { conditions = [] } = {} }) =>
-    conditions.some(({ type, status }) => type === 'Complete' && status === 'True'),
-  );
-
 export const database = defineKind({
-  ...{ crd: databaseCrd, construct: Database, settingsSchema, finalizes: true, children: jobs },
-  status: ({ cr: { metadata }, children }) =>
-    areComplete(children)
-      ? { fields: { owner: rolesOf(metadata.name).OWNER }, readiness: created }
-      : { readiness: { phase: 'progressing', reason: 'Creating', message: 'The database is created' } },
+  ...{ ...shared, crd: databaseCrd, construct: Database, children: [job] },
+  status: ({ cr, children }) =>
+    made(children.map(dependencyReadiness), { owner: rolesOf(cr.metadata.name).OWNER }),
 });
 
-interface Login {
-  readonly metadata: { readonly name: string; readonly namespace?: string };
-  readonly spec: SpecOf<typeof roleCrd>;
-}
-const roleOf = ({ metadata: { namespace, name }, spec }: Login) =>
-  `${spec.name}-${hash([namespace, name]).slice(0, 6)}`;
-
-interface Composed {
-  readonly cr: Login;
-  readonly values: { readonly [name: string]: string };
-  readonly settings: Session['settings'];
-}
-const fill = (template: string, { cr, values, settings }: Composed) => {
-  const fields = {
-    Host: settings.host,
-    Database: cr.spec.database,
-    Role: roleOf(cr),
-    Password: values.password,
-  };
-  return template.replaceAll(/\{\{ *\.(\w+) *\}\}/g, (_, name: keyof typeof fields) => fields[name] ?? '');
-};
+const roleOf = ({ metadata: { namespace, name }, spec }: PropsOf<typeof roleCrd>) =>
+  `${spec.name}-${digest([namespace, name]).slice(0, 6)}`;
 const generated = {
   password: { length: 20 },
-  uri: {
-    text: (input: Composed) => fill('postgresql://{{.Role}}:{{.Password}}@{{.Host}}/{{.Database}}', input),
-  },
+  host: { text: ({ settings }) => settings.host },
+  database: { text: ({ cr }) => cr.spec.database },
+  role: { text: ({ cr }) => roleOf(cr) },
+  uri: { text: ({ values: of }) => `postgresql://${of.role}:${of.password}@${of.host}/${of.database}` },
+  jdbc: { text: ({ values: of }) => `jdbc:postgresql://${of.host}/${of.database}` },
   template: {
-    texts: (input: Composed) =>
-      Object.fromEntries(
-        Object.entries(input.cr.spec.secretTemplate).map(([key, template]) => [key, fill(template, input)]),
-      ),
+    texts: ({ cr: { spec }, values }) => {
+      const fill = (text: string) =>
+        text.replaceAll(/\{\{ *\.(\w+) *\}\}/g, (_, name: string) => values[name.toLowerCase()] ?? '');
+      return Object.fromEntries(Object.entries(spec.secretTemplate).map(([key, text]) => [key, fill(text)]));
+    },
   },
-};
+} as const satisfies GeneratedParts<typeof roleCrd, typeof settingsSchema>;
 const references = {
   database: { apiVersion: `${group}/v1`, kind: 'Database', optional: true, name: (cr) => cr.spec.database },
 } as const satisfies References<typeof roleCrd>;
-
-type RoleParts = { references: typeof references; generated: typeof generated };
-type RoleProps = PropsOf<
-  typeof roleCrd,
-  RoleParts & { finalizes: true; settingsSchema: typeof settingsSchema }
->;
+const parts = { ...shared, references, generated } as const;
 
 class Role extends Construct {
-  constructor(scope: Construct, id: string, props: RoleProps) {
+  constructor(scope: Construct, id: string, props: PropsOf<typeof roleCrd, typeof parts>) {
     super(scope, id);
     const { metadata, spec, settings, references, deleted } = props;
+    const database = references.database as { status?: { owner?: string } } | undefined;
     const role = roleOf(props);
     const rights = rolesOf(spec.database);
-    const database = references.database as
-      { readonly status?: SpecOf<typeof databaseCrd> & { owner?: string } } | undefined;
     if (deleted) {
       const owned = [`REASSIGN OWNED BY "${role}" TO "${rights.OWNER}"`, `DROP OWNED BY "${role}"`];
       const given = owned.map((one) => `SELECT '${one}' FROM pg_roles WHERE rolname = '${role}' \\gexec`);
@@ -178,27 +127,14 @@ class Role extends Construct {
       // Without a cluster, there is no status that says so.
     } else if (database && (!database.status || database.status.owner))
       psql(this, props, [
-        ...[createRole(role, ' LOGIN'), `ALTER ROLE "${role}" PASSWORD :'password';`],
+        createRole(role, ' LOGIN'),
+        `ALTER ROLE "${role}" PASSWORD :'password';`,
         `REVOKE "${Object.values(rights).join('", "')}" FROM "${role}";`,
         `GRANT "${rights[spec.privileges]}" TO "${role}";`,
       ]);
   }
 }
-
 export const role = defineKind({
-  ...{
-    crd: roleCrd,
-    construct: Role,
-    settingsSchema,
-    references,
-    generated,
-    finalizes: true,
-    children: jobs,
-  },
-  status: ({ cr, children }) => {
-    const message = `Database ${cr.spec.database} or the login isn't ready`;
-    return areComplete(children)
-      ? { fields: { role: roleOf(cr) }, readiness: created }
-      : { readiness: { phase: 'progressing', reason: 'Waiting', message } };
-  },
+  ...{ ...parts, crd: roleCrd, construct: Role, children: [job] },
+  status: ({ cr, children }) => made(children.map(dependencyReadiness), { role: roleOf(cr) }),
 });

@@ -1,16 +1,12 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
-import {
-  checksumAnnotations,
-  defineCrd,
-  defineKind,
-  inheritedMetadata,
-  selectorLabels,
-} from 'cdk8s-reconstruct';
-import type { AnyObject, KubernetesManifest, PropsOf, References, SpecOf } from 'cdk8s-reconstruct';
+import { checksumAnnotations, defineCrd, defineKind, inheritedMetadata } from 'cdk8s-reconstruct';
+import { selectorLabels } from 'cdk8s-reconstruct';
+import type { GeneratedParts, KubernetesManifest, ObjectOf, PropsOf, References } from 'cdk8s-reconstruct';
 
 const text = { type: 'string' } as const;
+const named = { type: 'object', properties: { name: text, namespace: text } } as const;
 const object = <const Properties>(properties: Properties) =>
   ({ type: 'object', default: {}, properties }) as const;
 const [size, ALL_READY] = ['spec.persistence.storageGi', 'AllReplicasReady'];
@@ -32,96 +28,78 @@ const crd = defineCrd({
     }),
     tls: object({ secretName: text }),
   }),
-  status: { binding: { type: 'object', properties: { name: text } } },
+  status: { binding: named, defaultUser: { type: 'object', properties: { secretReference: named } } },
   // What the original refuses while it reconciles, the API server refuses at once.
   rules: [
     { rule: 'self.spec.replicas >= oldSelf.spec.replicas', message: 'scale down is unsupported' },
     { rule: `self.${size} >= oldSelf.${size}`, message: 'shrinking persistent volumes is not supported' },
-    {
-      rule: `(self.${size} > 0) == (oldSelf.${size} > 0)`,
-      message: 'changing between ephemeral and persistent storage is not supported',
-    },
+    { rule: `(self.${size} > 0) == (oldSelf.${size} > 0)`, message: 'ephemeral storage stays ephemeral' },
   ],
   columns: [
     { name: ALL_READY, type: 'string', jsonPath: `.status.conditions[?(@.type=="${ALL_READY}")].status` },
   ],
 });
 
-interface Resource {
-  readonly metadata: { readonly name: string; readonly namespace?: string };
-  readonly spec: SpecOf<typeof crd>;
-}
+type Resource = PropsOf<typeof crd>;
 const secretOf = (name: string) => `${name}-default-user`;
 const hostOf = ({ metadata: { name, namespace } }: Resource) => `${name}.${namespace}.svc`;
-const amqpOf = ({ spec: { tls } }: Resource) =>
-  tls.secretName === undefined ? { name: 'amqp', port: 5672 } : { name: 'amqps', port: 5671 };
+const port = (name: string, port: number) => ({ name, port });
+const amqpOf = ({ spec: { tls } }: Resource) => (tls.secretName ? port('amqps', 5671) : port('amqp', 5672));
 
-type Composed = { cr: Resource; values: Readonly<Record<string, string>> };
 const generated = {
   ...{ cookie: { length: 24 }, username: { length: 11 }, password: { length: 24 } },
   // For the server to read, and what a service binding wants.
   'default_user.conf': {
-    text: ({ values: { username, password } }: Composed) =>
-      `default_user = ${username}\ndefault_pass = ${password}`,
+    text: ({ values: of }) => `default_user = ${of.username}\ndefault_pass = ${of.password}`,
   },
   ...{ provider: { text: () => 'rabbitmq' }, type: { text: () => 'rabbitmq' } },
-  host: { text: ({ cr }: Composed) => hostOf(cr) },
-  port: { text: ({ cr }: Composed) => String(amqpOf(cr).port) },
+  host: { text: ({ cr }) => hostOf(cr) },
+  port: { text: ({ cr }) => String(amqpOf(cr).port) },
   connection_string: {
-    text: ({ cr, values: { username, password, host, port } }: Composed) =>
-      `${amqpOf(cr).name}://${username}:${password}@${host}:${port}/`,
+    text: ({ cr, values: of }) => `${amqpOf(cr).name}://${of.username}:${of.password}@${of.host}:${of.port}/`,
   },
-};
+} as const satisfies GeneratedParts<typeof crd>;
 const references = {
   tls: { apiVersion: 'v1', kind: 'Secret', name: (cr) => cr.spec.tls.secretName },
 } as const satisfies References<typeof crd>;
 type Props = PropsOf<typeof crd, { references: typeof references; generated: typeof generated }>;
 
+const confOf = ({ metadata: { name }, spec }: Resource) => `cluster_partition_handling = pause_minority
+cluster_formation.peer_discovery_backend = rabbit_peer_discovery_k8s
+cluster_formation.k8s.host = kubernetes.default
+cluster_formation.k8s.address_type = hostname
+cluster_formation.target_cluster_size_hint = ${spec.replicas}
+cluster_name = ${name}`;
+const tlsConf = `
+ssl_options.certfile = /etc/rabbitmq-tls/tls.crt
+ssl_options.keyfile = /etc/rabbitmq-tls/tls.key
+listeners.ssl.default = 5671`;
+
 class Rabbitmq extends Construct {
   constructor(scope: Construct, id: string, props: Props) {
     super(scope, id);
-    const { metadata, spec, generated } = props;
-    const { tls } = props.references;
+    const { metadata, spec, references, generated } = props;
     const { name, namespace = 'default' } = metadata;
     const { storageGi, storageClassName } = spec.persistence;
     const [server, plugins, role] = [`${name}-server`, `${name}-plugins-conf`, `${name}-peer-discovery`];
     const labels = selectorLabels(crd, name);
-    const isTls = spec.tls.secretName !== undefined;
-    const amqp = amqpOf(props);
-    const management = isTls ? { name: 'management-tls', port: 15671 } : { name: 'management', port: 15672 };
+    const { secretName } = spec.tls;
+    const ports = [amqpOf(props), secretName ? port('management-tls', 15671) : port('management', 15672)];
     const make = (manifest: KubernetesManifest & { readonly metadata: { readonly name: string } }) =>
       new ApiObject(this, `${manifest.kind}-${manifest.metadata.name}`, manifest);
 
     make({
       ...{ apiVersion: 'v1', kind: 'Service', metadata: { name } },
-      spec: { type: spec.service.type, selector: labels, ports: [amqp, management] },
+      spec: { type: spec.service.type, selector: labels, ports },
     });
-    const nodes = [
-      { name: 'epmd', port: 4369 },
-      { name: 'cluster-rpc', port: 25672 },
-    ];
+    const nodes = [port('epmd', 4369), port('cluster-rpc', 25672)];
     make({
       ...{ apiVersion: 'v1', kind: 'Service', metadata: { name: `${name}-nodes` } },
       spec: { clusterIP: 'None', publishNotReadyAddresses: true, selector: labels, ports: nodes },
     });
 
-    const operatorDefaults = [
-      'cluster_partition_handling = pause_minority',
-      'cluster_formation.peer_discovery_backend = rabbit_peer_discovery_k8s',
-      'cluster_formation.k8s.host = kubernetes.default',
-      'cluster_formation.k8s.address_type = hostname',
-      `cluster_formation.target_cluster_size_hint = ${spec.replicas}`,
-      `cluster_name = ${name}`,
-      ...(isTls
-        ? [
-            'ssl_options.certfile = /etc/rabbitmq-tls/tls.crt',
-            'ssl_options.keyfile = /etc/rabbitmq-tls/tls.key',
-            'listeners.ssl.default = 5671',
-          ]
-        : []),
-    ];
     const conf = {
-      'operatorDefaults.conf': operatorDefaults.join('\n'),
+      'operatorDefaults.conf': confOf(props) + (secretName ? tlsConf : ''),
       'userDefinedConfiguration.conf': spec.rabbitmq.additionalConfig ?? '',
     };
     const always = ['rabbitmq_peer_discovery_k8s', 'rabbitmq_prometheus', 'rabbitmq_management'];
@@ -156,12 +134,8 @@ class Rabbitmq extends Construct {
         ...{ metadata: { name: `persistence-${server}-${ordinal}` }, spec: claim },
       });
 
-    const hash = createHash('sha256').update(JSON.stringify([conf, enabled, spec.image]));
-    const checksum = hash.digest('hex').slice(0, 16);
-    const annotations = {
-      'messaging.example.com/config': checksum,
-      ...checksumAnnotations({ tls, generated }),
-    };
+    const checksum = hash('sha256', JSON.stringify([conf, enabled, spec.image])).slice(0, 16);
+    const checksums = checksumAnnotations({ tls: references.tls, generated });
     const items = [{ key: 'default_user.conf', path: 'default_user.conf' }];
     const sources = [
       ...[{ configMap: { name: `${server}-conf` } }, { configMap: { name: plugins } }],
@@ -169,6 +143,18 @@ class Rabbitmq extends Construct {
     ];
     const preStop = ['rabbitmq-upgrade', 'await_online_quorum_plus_one', '-t', '604800'];
     const container = { image: spec.image, imagePullPolicy: 'IfNotPresent' };
+    const rabbitmq = {
+      ...{ name: 'rabbitmq', ...container },
+      ports: ports.map(({ name, port }) => ({ name, containerPort: port })),
+      env: [{ name: 'RABBITMQ_ERLANG_COOKIE', valueFrom: { secretKeyRef: generated.keys.cookie } }],
+      readinessProbe: { tcpSocket: { port: amqpOf(props).port }, initialDelaySeconds: 10 },
+      lifecycle: { preStop: { exec: { command: preStop } } },
+      volumeMounts: [
+        { name: 'persistence', mountPath: '/var/lib/rabbitmq/mnesia' },
+        { name: 'conf', mountPath: '/etc/rabbitmq/conf.d' },
+        ...(secretName ? [{ name: 'tls', mountPath: '/etc/rabbitmq-tls' }] : []),
+      ],
+    };
     const set = make({
       ...{ apiVersion: 'apps/v1', kind: 'StatefulSet' },
       metadata: { name: server, ...inheritedMetadata(metadata, ['team', 'messaging.example.com/*']) },
@@ -176,26 +162,12 @@ class Rabbitmq extends Construct {
         ...{ replicas: spec.replicas, serviceName: `${name}-nodes`, podManagementPolicy: 'Parallel' },
         selector: { matchLabels: labels },
         template: {
-          metadata: { labels, annotations },
+          metadata: { labels, annotations: { 'messaging.example.com/config': checksum, ...checksums } },
           spec: {
-            serviceAccountName: server,
-            containers: [
-              {
-                ...{ name: 'rabbitmq', ...container },
-                ports: [amqp, management].map(({ name, port }) => ({ name, containerPort: port })),
-                env: [{ name: 'RABBITMQ_ERLANG_COOKIE', valueFrom: { secretKeyRef: generated.keys.cookie } }],
-                readinessProbe: { tcpSocket: { port: amqp.port }, initialDelaySeconds: 10 },
-                lifecycle: { preStop: { exec: { command: preStop } } },
-                volumeMounts: [
-                  { name: 'persistence', mountPath: '/var/lib/rabbitmq/mnesia' },
-                  { name: 'conf', mountPath: '/etc/rabbitmq/conf.d' },
-                  ...(isTls ? [{ name: 'tls', mountPath: '/etc/rabbitmq-tls' }] : []),
-                ],
-              },
-            ],
+            ...{ serviceAccountName: server, containers: [rabbitmq] },
             volumes: [
               { name: 'conf', projected: { sources } },
-              ...(isTls ? [{ name: 'tls', secret: { secretName: spec.tls.secretName } }] : []),
+              ...(secretName ? [{ name: 'tls', secret: { secretName } }] : []),
               ...(storageGi > 0 ? [] : [{ name: 'persistence', emptyDir: {} }]),
             ],
           },
@@ -208,16 +180,12 @@ class Rabbitmq extends Construct {
     const args = ['rabbitmqadmin', 'rebalance', 'queues', '--host', hostOf(props)];
     const envFrom = [{ secretRef: { name: generated.secretName } }];
     const containers = [{ name: 'rebalance', ...container, args, envFrom }];
-    const rebalance = make({
+    make({
       ...{ apiVersion: 'batch/v1', kind: 'Job', metadata: { name: `${name}-rebalance-${checksum}` } },
       spec: { template: { spec: { restartPolicy: 'OnFailure', containers } } },
-    });
-    rebalance.addDependency(set);
+    }).addDependency(set);
   }
 }
-
-const OF_CLUSTER = 'messaging.example.com/rabbitmqcluster';
-const isReady = ({ conditions }: { conditions?: { ready?: boolean } }) => conditions?.ready;
 
 const children = [
   { apiVersion: 'v1', kind: 'Service' },
@@ -230,42 +198,38 @@ const children = [
   { apiVersion: 'apps/v1', kind: 'StatefulSet', createOnly: ['.spec.volumeClaimTemplates'] },
   { apiVersion: 'batch/v1', kind: 'Job' },
 ] as const;
+const condition = (type: string, holds: boolean, [yes, no]: [string, string], message: string) =>
+  ({ type, status: holds ? 'True' : 'False', reason: holds ? yes : no, message }) as const;
 
 export const rabbitmq = defineKind({
   ...{ crd, references, generated, children, readsMetadata: true, construct: Rabbitmq },
   generatedSecretName: secretOf,
   related: [
     {
-      // The labels of a Service are those of its slices, too.
-      ...{ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', selector: OF_CLUSTER },
-      keep: ({ metadata, endpoints }) => ({
-        service: metadata.labels?.['kubernetes.io/service-name'] ?? '',
-        ready: ((endpoints ?? []) as Parameters<typeof isReady>[0][]).filter(isReady).length,
+      ...{ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice' },
+      // The labels of a Service are those of its slices, too; that for clients has the name of the cluster.
+      selector: 'messaging.example.com/rabbitmqcluster',
+      keep: ({ endpoints }: ObjectOf<'discovery.k8s.io/v1', 'EndpointSlice'>) => ({
+        ready: endpoints?.filter(({ conditions }) => conditions?.ready).length ?? 0,
       }),
-      nameOf: ({ metadata }) => metadata.labels?.[OF_CLUSTER],
+      nameOf: ({ metadata }) => metadata.labels?.['kubernetes.io/service-name'],
     },
   ],
   status: ({ cr: { metadata, spec }, children, related }) => {
-    const readyReplicas = children.find((child) => child.kind === 'StatefulSet')?.status?.readyReplicas ?? 0;
-    const isAll = readyReplicas >= spec.replicas;
-    const endpoints = (related as readonly (AnyObject & { service: string; ready: number })[])
-      .filter(({ service }) => service === metadata.name)
-      .reduce((sum, { ready }) => sum + ready, 0);
+    const { name, namespace = 'default' } = metadata;
+    const set = children.find((child) => child.kind === 'StatefulSet');
+    const ready = set?.status?.readyReplicas ?? 0;
+    const pods = `${ready}/${spec.replicas} Pods ready`;
+    const endpoints = related.reduce((sum, slice) => sum + Number(slice.ready), 0);
+    const [some, none] = ['AtLeastOneEndpointAvailable', 'NoEndpointsAvailable'];
     return {
-      fields: { binding: { name: secretOf(metadata.name) } },
+      fields: {
+        binding: { name: secretOf(name) },
+        defaultUser: { secretReference: { name: secretOf(name), namespace } },
+      },
       conditions: [
-        {
-          ...(isAll
-            ? { type: ALL_READY, status: 'True', reason: 'AllPodsAreReady' }
-            : { type: ALL_READY, status: 'False', reason: 'NotAllPodsReady' }),
-          message: `${readyReplicas}/${spec.replicas} Pods ready`,
-        },
-        {
-          ...(endpoints > 0
-            ? { type: 'ClusterAvailable', status: 'True', reason: 'AtLeastOneEndpointAvailable' }
-            : { type: 'ClusterAvailable', status: 'False', reason: 'NoEndpointsAvailable' }),
-          message: `${endpoints} endpoints`,
-        },
+        condition(ALL_READY, ready >= spec.replicas, ['AllPodsAreReady', 'NotAllPodsReady'], pods),
+        condition('ClusterAvailable', endpoints > 0, [some, none], `${endpoints} endpoints`),
       ],
     };
   },

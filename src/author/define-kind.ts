@@ -10,6 +10,8 @@ import { generatedOf } from './generated.js';
 import type { GeneratedName, GeneratedPart } from './generated.js';
 import type { HandOverFunction } from './hand-over.js';
 import type { ChildOf, ObservedChildOf } from './kubernetes-types.js';
+import { fromLibrary } from './library-schemas.js';
+import type { LibrarySchema } from './library-schemas.js';
 import { typesIn } from './listed-types.js';
 import type { ChildTypeProps, ContributedTypeProps } from './listed-types.js';
 import { loadCrd } from './load-crd.js';
@@ -32,8 +34,8 @@ export interface KindProps<
   Remembers extends boolean = false,
   Finalizes extends boolean = false,
   ReadsRelated extends boolean = false,
-  Rules extends StructuralSchema = StructuralSchema,
-  Config extends StructuralSchema | undefined = undefined,
+  Rules extends StructuralSchema | LibrarySchema = StructuralSchema,
+  Config extends StructuralSchema | LibrarySchema | undefined = undefined,
 > {
   /**
    * The CRD, as `defineCrd` makes it, or the YAML file that holds it: `new URL('./crd.yaml', import.meta.url)` for one
@@ -74,7 +76,7 @@ export interface KindProps<
    * stand beside them, also under keys that the custom resource chooses, and so do certificates.
    * @default - none
    */
-  readonly generated?: Values & Readonly<Record<string, GeneratedPart<Spec>>>;
+  readonly generated?: Values & Readonly<Record<string, GeneratedPart<Spec, FromSchema<Config>>>>;
   /**
    * Returns the name of that Secret by the name of its custom resource. It can't change after a release.
    * @default - `<name>-<kind in lower case>-generated`
@@ -125,13 +127,13 @@ export interface KindProps<
    */
   readonly handOver?: HandOverFunction<Spec, ChildOf<Children[number]>>;
   /**
-   * Restrictions for admins: a schema like that of a CRD, for the kind's section of the policy. The construct of an
+   * Restrictions for admins: a schema like that of a CRD, or one of zod or TypeBox, for the kind's section of the policy. The construct of an
    * operator whose policy has no such section gets the schema's `default`, if there is one.
    * @default - the kind knows no policy, and a section for it is refused
    */
   readonly policySchema?: Rules;
   /**
-   * The operator's own configuration, such as a domain: a schema like that of a CRD, for the kind's section of the file of `--settings`.
+   * The operator's own configuration, such as a domain: a schema as that of `policySchema`, for the kind's section of the file of `--settings`.
    * Construct and status function get it as `settings`, with the defaults. Where a required value isn't given, custom resources are
    * stalled with the reason `SettingsMissing`. Not for secrets: name a Secret there.
    * @default - the kind has no settings, and a section for it is refused
@@ -172,8 +174,8 @@ export function defineKind<
   const Remembers extends boolean = false,
   const Finalizes extends boolean = false,
   const ReadsRelated extends boolean = false,
-  const Rules extends StructuralSchema = StructuralSchema,
-  const Config extends StructuralSchema | undefined = undefined,
+  const Rules extends StructuralSchema | LibrarySchema = StructuralSchema,
+  const Config extends StructuralSchema | LibrarySchema | undefined = undefined,
 >(
   props: KindProps<
     Spec,
@@ -191,7 +193,7 @@ export function defineKind<
 ): OwnedKind {
   checkNames('defineKind', props, NAMES, 'takes { crd, construct, children }', REQUIRED);
   const { crd, references, generated, generatedSecretName, contributes = [], ...others } = props;
-  const { settingsSchema, status, handOver, ...parts } = others;
+  const { policySchema, settingsSchema, status, handOver, ...parts } = others;
   const defined = kindOf(crd);
   const { type } = defined;
   const { children, formerChildren = [], related = [] } = parts;
@@ -204,8 +206,9 @@ export function defineKind<
     ...(references && { references: referencesOf(type, references) }),
     ...(generated && { generated: generatedOf(type, generated, generatedSecretName) }),
     ...(ofOthers.length > 0 && { contributes: ofOthers }),
-    ...(settingsSchema && { settingsSchema }),
+    ...(settingsSchema && { settingsSchema: sectionSchema('settingsSchema', settingsSchema) }),
     construct: props.construct as KindConstruct<never>,
+    ...(policySchema && { policySchema: sectionSchema('policySchema', policySchema) }),
   };
   refuse(
     'defineKind',
@@ -231,6 +234,11 @@ export function defineKind<
       inNamespaces(new OwnedChildren(kind, context, own), context.namespaceSelector),
     ],
   };
+}
+
+/** Returns the schema of a section of an admin's file, also of one of a library. @throws OperatorError `InvalidDefinition` */
+function sectionSchema(part: string, given: StructuralSchema | LibrarySchema): StructuralSchema {
+  return fromLibrary(`defineKind: ${part}`, given) as StructuralSchema;
 }
 
 /** Reads what every kind has from its CRD. @throws OperatorError `InvalidDefinition` */

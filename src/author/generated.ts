@@ -66,8 +66,11 @@ export interface GeneratedCertificate<Spec> {
 }
 
 /** Anything that the operator makes for a custom resource, and keeps in its Secret. */
-export type GeneratedPart<Spec> =
-  GeneratedValue | ComposedValue<Spec> | ComposedValues<Spec> | GeneratedCertificate<Spec>;
+export type GeneratedPart<Spec, Settings = unknown> =
+  | GeneratedValue
+  | ComposedValue<Spec, Settings>
+  | ComposedValues<Spec, Settings>
+  | GeneratedCertificate<Spec>;
 
 /** Keys of the Secret of a kind's `generated`: a certificate has several, and those that a custom resource chooses aren't known. */
 export type GeneratedName<Values> = {
@@ -112,7 +115,7 @@ const OPTIONS = ['length', 'alphabet', 'bytes', 'emptyIsMissing', 'text', 'texts
 /** Returns the generated values of a kind. @throws OperatorError `InvalidDefinition` where one can't be what was meant */
 export function generatedOf(
   owner: ResourceType,
-  given: Readonly<Record<string, GeneratedPart<never>>>,
+  given: Readonly<Record<string, GeneratedPart<never, never>>>,
   nameOf?: (name: string) => string,
 ): GeneratedSecrets {
   for (const [name, value] of Object.entries(given)) {
@@ -151,7 +154,7 @@ function checkCertificate(
   where: string,
   name: string,
   value: object,
-  all: Readonly<Record<string, GeneratedPart<never>>>,
+  all: Readonly<Record<string, GeneratedPart<never, never>>>,
 ): void {
   const { dnsNames, days = 1, ...others } = value as Partial<GeneratedCertificate<never>>;
   const isFunction = typeof dnsNames === 'function';
@@ -181,7 +184,7 @@ export class GeneratedSecrets implements KindGenerated {
   /** @param nameOf returns the name of the Secret by that of the custom resource; the default has the kind in it, since another kind may have a custom resource of that name */
   constructor(
     private readonly owner: ResourceType,
-    private readonly all: Readonly<Record<string, GeneratedPart<never>>>,
+    private readonly all: Readonly<Record<string, GeneratedPart<never, never>>>,
     private readonly nameOf = (name: string): string => `${name}-${owner.kind.toLowerCase()}-generated`,
   ) {
     const parts = Object.entries(all);
@@ -358,7 +361,7 @@ export class GeneratedSecrets implements KindGenerated {
 }
 
 /** Returns the keys of a Secret that its users may read. */
-function keysOf(all: Readonly<Record<string, GeneratedPart<never>>>): string[] {
+function keysOf(all: Readonly<Record<string, GeneratedPart<never, never>>>): string[] {
   const keys = Object.entries(all).flatMap(([name, one]) => {
     if ('texts' in one) return [];
     return 'dnsNames' in one ? [`${name}.crt`, `${name}.key`, CA_CERT] : [name];

@@ -1,8 +1,9 @@
 import type { CustomResourceDefinition, StructuralSchema } from '../contract/crd.js';
 import type { CustomResourceProps, Generated } from '../contract/kind.js';
 import type { AnyObject } from '../contract/object.js';
-import type { GeneratedName } from './generated.js';
+import type { GeneratedName, GeneratedPart } from './generated.js';
 import type { ObservedChildOf } from './kubernetes-types.js';
+import type { LibrarySchema } from './library-schemas.js';
 import type { ReferenceProps, ReferencesOf } from './references.js';
 
 declare const TYPES: unique symbol;
@@ -32,6 +33,14 @@ export type SpecOf<Source> =
 /** References of a kind, by the names under which the construct gets them. */
 export type References<Source> = Readonly<Record<string, ReferenceProps<SpecOf<Source>>>>;
 
+/**
+ * Generated values of a kind, by their names: `as const satisfies GeneratedParts<typeof crd>`; texts that are made of its settings have
+ * their type by `GeneratedParts<typeof crd, typeof settingsSchema>`.
+ */
+export type GeneratedParts<Source, SettingsSchema = undefined> = Readonly<
+  Record<string, GeneratedPart<SpecOf<Source>, FromSchema<SettingsSchema>>>
+>;
+
 /** Status of a CRD of `defineCrd`, beside `observedGeneration` and `conditions`. */
 export type StatusOf<Source> = Source extends TypedCrd<unknown, infer Status> ? Status : never;
 
@@ -51,8 +60,8 @@ export type PropsOf<
     readonly remembers?: true;
     readonly finalizes?: true;
     readonly readsRelated?: true;
-    readonly policySchema?: StructuralSchema;
-    readonly settingsSchema?: StructuralSchema;
+    readonly policySchema?: StructuralSchema | LibrarySchema;
+    readonly settingsSchema?: StructuralSchema | LibrarySchema;
   } = object,
 > = CustomResourceProps<SpecOf<Source>> &
   (Parts extends { readonly references: infer All } ? { readonly references: ReferencesOf<All> } : unknown) &

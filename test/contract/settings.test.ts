@@ -1,9 +1,10 @@
 import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
 import { expect, expectTypeOf, test } from 'vitest';
+import { z } from 'zod';
 import { defineCrd } from '../../src/author/define-crd.js';
 import { defineKind } from '../../src/author/define-kind.js';
-import type { PropsOf } from '../../src/author/typed-crd.js';
+import type { GeneratedParts, PropsOf } from '../../src/author/typed-crd.js';
 import type { AdminFiles } from '../../src/contract/kind.js';
 import { render } from '../../src/testing/render.js';
 import { rendered, testedKind } from '../../src/testing/tested-kind.js';
@@ -72,6 +73,38 @@ test('settings and policy have the defaults of their schemas', () => {
   expect(given({ settings: { page: { domain, proxy } }, policy: { page: {} } })).toEqual({
     ...{ settings: { domain, proxy }, policy: { max: 3 } },
   });
+});
+
+test('the schemas may be of a library, and texts of generated values know the settings', () => {
+  const domains = z.object({ domain: z.string().default('example.com') });
+  type Domains = { settingsSchema: typeof domains; policySchema: typeof domains };
+  const generated = {
+    token: { length: 24 },
+    url: {
+      text: ({ cr, values, settings }) => {
+        expectTypeOf(settings).toEqualTypeOf<{ domain: string }>();
+        return `https://${settings.domain}/${cr.metadata.name}/${values.token}`;
+      },
+    },
+  } as const satisfies GeneratedParts<typeof crd, typeof domains>;
+  class Link extends Construct {
+    constructor(scope: Construct, id: string, { settings, policy }: PropsOf<typeof crd, Domains>) {
+      super(scope, id);
+      expectTypeOf(policy).toEqualTypeOf<{ domain: string } | undefined>();
+      const data = { url: settings.domain, allowed: policy?.domain };
+      new ApiObject(this, 'Data', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'link' }, data });
+    }
+  }
+  const parts = { crd, construct: Link, children, generated };
+  const link = defineKind({ ...parts, settingsSchema: domains, policySchema: domains });
+  const cr = { apiVersion: 'demo.io/v1', kind: 'Page', metadata: { name: 'web' }, spec: {} };
+
+  const [object] = render(link, cr, { policy: { page: { domain: 'demo.io' } } });
+  expect(object?.data).toEqual({ url: 'example.com', allowed: 'demo.io' });
+  const either = z.object({ domain: z.union([z.string(), z.number()]) });
+  expect(() => defineKind({ crd, construct: Construct, children, settingsSchema: either })).toThrow(
+    'defineKind: settingsSchema.domain: is one of several types',
+  );
 });
 
 test.each([{}, { settings: {} }, { settings: { page: { tier: 'free' } } }])(

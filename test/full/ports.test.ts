@@ -302,7 +302,10 @@ test('a cluster of RabbitMQ has a user, grows in nodes and in storage, shrinks i
   await rabbits.create('mq', spec(3, 1));
   await isWhole();
   expect(await sizes()).toEqual(sized(3, '1Gi'));
-  expect((await rabbits.get('mq')).status).toMatchObject({ binding: { name: 'mq-default-user' } });
+  expect((await rabbits.get('mq')).status).toMatchObject({
+    binding: { name: 'mq-default-user' },
+    defaultUser: { secretReference: { name: 'mq-default-user', namespace } },
+  });
   const { cookie, username, password, ...texts } = await textsIn(
     rabbits.childPlace(secrets, 'mq-default-user'),
   );
@@ -351,11 +354,14 @@ test('a login waits for its database, has texts of its choice and another passwo
     secretTemplate: { DSN: 'user={{.Role}} password={{.Password}}' },
   };
   const dsn = async (): Promise<string> => {
-    const { password, uri, ...chosen } = await textsIn(secret);
+    const { password, ...texts } = await textsIn(secret);
     const { role } = (await roles.get('api')).status as { role?: string };
-    expect(uri).toBe(`postgresql://${role}:${password}@postgres.example.com/shop`);
-    expect(chosen).toEqual({ DSN: `user=${role} password=${password}` });
-    return chosen.DSN!;
+    expect(texts).toEqual({
+      ...{ host: 'postgres.example.com', database: 'shop', role, DSN: `user=${role} password=${password}` },
+      uri: `postgresql://${role}:${password}@postgres.example.com/shop`,
+      jdbc: 'jdbc:postgresql://postgres.example.com/shop',
+    });
+    return texts.DSN!;
   };
   /** Waits until another Job is there, and returns its SQL. */
   const nextSql = async (): Promise<string> => {
