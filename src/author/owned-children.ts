@@ -33,6 +33,7 @@ import {
   finalizerOf,
   GIVE_UP_ANNOTATION,
   isHashAnnotation,
+  PAUSED_ANNOTATION,
   recordedFieldManager,
   statusFieldManager,
 } from '../contract/names.js';
@@ -528,15 +529,19 @@ export class OwnedChildren implements Controller {
       }
     const ownOf = (one: LiveResource): readonly AnyObject[] =>
       this.own(one, reader, [...children, ...formerChildren]);
-    const isSelected = ({ metadata: { namespace = '' } }: AnyObject): boolean =>
-      namespaceSelector === undefined || reader.get(namespaceType, namespace) !== undefined;
+    const mayBeUpdated = ({
+      metadata: { namespace = '', annotations, deletionTimestamp },
+    }: AnyObject): boolean =>
+      deletionTimestamp === undefined &&
+      annotations?.[PAUSED_ANNOTATION] !== 'true' &&
+      (namespaceSelector === undefined || reader.get(namespaceType, namespace) !== undefined);
     const update = updates.judge({
       ...{ cr, now, own: ownOf(cr), release: control.release },
       // Objects come in another order after a restart.
       rendering: changes.length > 0 ? contentHash(changes.sort()) : undefined,
       list: () =>
         (reader.all(type) as (AnyObject & LiveResource)[])
-          .filter(isSelected)
+          .filter(mayBeUpdated)
           .map((one) => [one, ownOf(one)] as const),
     });
     if (!update?.isHeld) return { steps: changing, ...(update && { update }) };

@@ -28,6 +28,8 @@ interface Underway {
   readonly since: number;
   /** Whether it is known to be by this rollout that it changed. */
   readonly isTaken: boolean;
+  /** Whether others wait for it: not for one that appears in the middle, and wasn't ready before. */
+  readonly isWaitedFor: boolean;
   /** Whether its time was over with its last plan: others wait for it no longer. @default false */
   readonly isLate?: boolean;
 }
@@ -36,6 +38,8 @@ interface Underway {
 interface Applied {
   /** Whether the present build has applied any of it. */
   readonly isOfBuild: boolean;
+  /** Whether nothing of the plan failed or waits. */
+  readonly isWhole: boolean;
   readonly isReady: boolean;
   readonly readiness: Readiness;
   /** Whether others are held, so that there is anything left to stop. */
@@ -47,9 +51,10 @@ interface Applied {
 export class PacedRollout {
   /** Custom resources of the present build that are not ready, by key. */
   private readonly underway = new Map<string, Underway>();
-  /** Custom resources that have been ready with it, as they were under way: one that is not ready later has no more time than it had. */
+  /** Updates that have become ready, by key, so that a later failure isn't given a new deadline. */
   private readonly settled = new Map<string, Underway>();
-  private isCounted = false;
+  /** Time at which those were counted that may be under way when a process begins. */
+  private countedAt: number | undefined;
 
   constructor(
     private readonly kind: string,
@@ -63,20 +68,20 @@ export class PacedRollout {
    */
   admits(cr: LiveResource, now: Date, begun: () => readonly LiveResource[]): boolean {
     if (this.state()?.isStopped) return false;
-    for (const other of this.isCounted ? [] : begun())
-      if (!this.underway.has(keyOf(other))) this.underway.set(keyOf(other), this.underwayOf(other, now));
-    this.isCounted = true;
+    if (this.countedAt === undefined) this.count(now, begun());
     const key = keyOf(cr);
     if (this.underway.has(key)) return true;
     if (this.free(now) === 0) return false;
-    this.underway.set(key, { ...this.underwayOf(cr, now), isTaken: true });
+    this.underway.set(key, { ...this.underwayOf(cr, now), isTaken: true, isWaitedFor: true });
     return true;
   }
 
-  conclude(cr: LiveResource, { isOfBuild, isReady, readiness, isAnyHeld, now }: Applied): Concluded {
+  conclude(cr: LiveResource, { isOfBuild, isWhole, isReady, readiness, isAnyHeld, now }: Applied): Concluded {
     const key = keyOf(cr);
     const under = this.underway.get(key);
-    if (!(isOfBuild || under)) return {};
+    // Nothing of it was to be changed.
+    if (!isOfBuild && isWhole) this.underway.delete(key);
+    if (!isOfBuild && (isWhole || !under)) return {};
     const started = this.underwayOf(cr, now);
     const settled = this.settled.get(key);
     if (isReady) {
@@ -85,7 +90,8 @@ export class PacedRollout {
       return {};
     }
     const wasReady = started.wasReady && settled?.wasReady !== false;
-    const one = under ?? { ...started, wasReady, ...(settled && { since: settled.since }) };
+    const isWaitedFor = started.isTaken || wasReady;
+    const one = under ?? { ...started, wasReady, isWaitedFor, ...(settled && { since: settled.since }) };
     const { readyMilliseconds } = this.rollout;
     const until = one.since + readyMilliseconds;
     const isLate = now.getTime() >= until;
@@ -108,15 +114,35 @@ export class PacedRollout {
     this.underway.delete(key);
   }
 
-  /** Returns how many more may be updated. One that takes longer is waited for no more, as it has stopped the rollout, or wasn't ready before; nor one that is new. */
+  /** Returns how many more may be updated. Those whose time is over, and new ones, aren't waited for. */
   free(now: Date): number {
     if (this.state()?.isStopped) return 0;
-    const { atOnce, readyMilliseconds } = this.rollout;
-    const from = now.getTime() - readyMilliseconds - GRACE_MILLISECONDS;
-    const waitedFor = [...this.underway.values()].filter(
-      ({ since, isLate, isTaken, wasReady }) => (isTaken || wasReady) && !isLate && since > from,
-    );
-    return Math.max(0, atOnce - waitedFor.length);
+    return Math.max(0, this.rollout.atOnce - this.endsOfWaits(now).length);
+  }
+
+  /** Returns the time at which the next may be updated at the latest, if nothing else ends a wait before; nothing where none is waited for. */
+  freeAt(now: Date): number | undefined {
+    const ends = this.state()?.isStopped ? [] : this.endsOfWaits(now);
+    return ends.length > 0 ? Math.min(...ends) : undefined;
+  }
+
+  /** Returns the times at which those that others wait for are waited for no more. */
+  private endsOfWaits(now: Date): number[] {
+    const { countedAt = 0, rollout } = this;
+    const { readyMilliseconds } = rollout;
+    return [...this.underway.values()].flatMap(({ since, isLate, isWaitedFor }) => {
+      // Its own plan says that its time is over, also where an earlier process has noted no stop.
+      const end = Math.max(since + readyMilliseconds, countedAt) + GRACE_MILLISECONDS;
+      return isWaitedFor && !isLate && end > now.getTime() ? [end] : [];
+    });
+  }
+
+  /** Has others wait for all that may be under way when a process begins: what an earlier one has updated may not have been said. */
+  private count(now: Date, begun: readonly LiveResource[]): void {
+    this.countedAt = now.getTime();
+    for (const cr of begun)
+      if (!this.underway.has(keyOf(cr))) this.underway.set(keyOf(cr), this.underwayOf(cr, now));
+    for (const [key, one] of this.underway) this.underway.set(key, { ...one, isWaitedFor: true });
   }
 
   private state(): ReturnType<Rollout['stateOf']> {
@@ -128,10 +154,11 @@ export class PacedRollout {
     const conditions: readonly Partial<Condition>[] = status?.conditions ?? [];
     const said = conditions.find(({ reason }) => reason === UPDATING);
     const [, build, since = ''] = SINCE.exec(said?.message ?? '') ?? [];
-    if (build === this.build) return { wasReady: true, since: Date.parse(since), isTaken: true };
+    if (build === this.build)
+      return { wasReady: true, since: Date.parse(since), isTaken: true, isWaitedFor: true };
     const ready = conditions.find(({ type }) => type === 'Ready');
     const wasReady = ready?.status === 'True' && status?.observedGeneration === metadata.generation;
-    return { wasReady, since: now.getTime(), isTaken: false };
+    return { wasReady, since: now.getTime(), isTaken: false, isWaitedFor: wasReady };
   }
 
   private updating(since: number): ConditionProps {

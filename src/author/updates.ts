@@ -145,9 +145,7 @@ export class Updates {
   forget(key: string, now: Date): readonly string[] {
     this.uids.delete(key);
     this.current.delete(key);
-    this.held.delete(key);
-    this.rollout?.end(key);
-    return this.next(now);
+    return this.leave(key, now);
   }
 
   /**
@@ -158,7 +156,13 @@ export class Updates {
     const build = this.present();
     if (build === undefined) return {};
     const condition = !isLeft && isOpen(cr) ? unfinished(cr, build) : standing(cr);
-    return { condition, wakes: this.forget(keyOf(cr), now) };
+    return { condition, wakes: this.leave(keyOf(cr), now) };
+  }
+
+  private leave(key: string, now: Date): readonly string[] {
+    this.held.delete(key);
+    this.rollout?.end(key);
+    return this.next(now);
   }
 
   private look({ cr, own, now }: Judged, build: string, rendering: string): Held {
@@ -194,11 +198,13 @@ export class Updates {
       // Nothing would change, which a hash doesn't say where defaults are written out.
       if (pending.length === 0 && this.held.delete(key)) this.current.add(key);
     }
-    const { condition, lookAt = 0 } = held;
+    const { condition, lookAt } = held;
+    // A place may fall free without a plan that would say so.
+    const times = [lookAt, this.rollout?.freeAt(now)].filter((at) => at !== undefined && at > now.getTime());
     return {
       condition,
       event: created.length > 0 ? event : undefined,
-      requeueAt: lookAt > now.getTime() ? new Date(lookAt) : undefined,
+      requeueAt: times.length > 0 ? new Date(Math.min(...(times as number[]))) : undefined,
     };
   }
 
@@ -211,20 +217,23 @@ export class Updates {
     const key = keyOf(cr);
     const isWhole = !changes.some(({ action }) => action === 'failed' || action === 'skipped');
     const isWritten = changes.some(({ action }) => !UNWRITTEN.includes(action));
+    // What was found to be of the present build stays that: what fails now follows from something else.
     if (isWhole) this.current.add(key);
-    else this.current.delete(key);
     const edit = !isWhole && isOpen(cr) && { condition: unfinished(cr, build) };
     const paced = this.rollout?.conclude(cr, {
       isOfBuild: isWritten || carries(own, build),
+      isWhole,
       isReady: isWhole && !isWritten && readiness.phase === 'ready' && own.every(isObserved),
       ...{ readiness, now, isAnyHeld: this.held.size > 0 },
     });
     return { ...paced, ...edit, ...(paced && { wakes: this.next(now) }) };
   }
 
-  /** Returns the keys that are held and may be updated now. */
+  /** Returns keys that are held and may be updated now: others each time, since one may not be looked after any more. */
   private next(now: Date): readonly string[] {
-    return [...this.held.keys()].slice(0, this.rollout?.free(now) ?? 0);
+    const next = [...this.held].slice(0, this.rollout?.free(now) ?? 0);
+    for (const [key, held] of next) if (this.held.delete(key)) this.held.set(key, held);
+    return next.map(([key]) => key);
   }
 }
 

@@ -41,18 +41,30 @@ const shop = (annotations = {}, status: object = { observedGeneration: 1 }): Any
   metadata: { namespace: 'a', name: 'web', uid: 'web', generation: 1, annotations },
 });
 
-/** Returns plans of an operator of build B, which renders these objects. */
-function operator(rendered: readonly AnyObject[]) {
+/**
+ * Returns plans of an operator of build B, which renders these objects.
+ * @param rollout others of the kind, with their children, where it updates by number
+ */
+function operator(
+  rendered: readonly AnyObject[],
+  rollout?: { readonly others: ReadonlyMap<AnyObject, AnyObject> },
+) {
+  const others = rollout?.others ?? new Map<AnyObject, AnyObject>();
+  const paced = { atOnce: 1, readyMilliseconds: 60_000, stateOf: () => undefined, stop: () => undefined };
   const all = new OwnedChildren(
     { name: 'shop', type: SHOP, construct: Shop, children: [CONFIG], formerChildren: [] },
-    { render: () => [...rendered], upgrades: { build: () => B, term: () => 1, handler: hold } },
+    {
+      render: () => [...rendered],
+      upgrades: { build: () => B, term: () => 1, handler: hold, ...(rollout && { rollout: paced }) },
+    },
   );
   return (cr: AnyObject, children: readonly AnyObject[]): Plan => {
     const found = [cr, ...children];
     const reader: Reader = {
       get: (type, key) => found.find((one) => groupKind(one) === groupKind(type) && keyOf(one) === key),
-      all: () => [cr],
-      controlledBy: () => children,
+      all: () => [cr, ...others.keys()],
+      controlledBy: (_type, uid) =>
+        uid === 'web' ? children : [...others].flatMap(([of, own]) => (of.metadata.uid === uid ? [own] : [])),
       mappedTo: () => [],
       find: () => ({}),
     };
@@ -121,6 +133,30 @@ test('what another build does not change is applied, and all else held; what goe
     'prune away',
   ]);
   expect(pendingIn(released)).toBeUndefined();
+});
+
+test.each([
+  ['one of the new build may be under way when a process begins', {}, true],
+  [
+    'one that is paused is not waited for',
+    { annotations: { 'reconstruct.kosmos.io/paused': 'true' } },
+    false,
+  ],
+  ['nor one that goes', { deletionTimestamp: '2026-01-02T03:04:05Z' }, false],
+])('%s', (_, metadata, isHeld) => {
+  const status = { observedGeneration: 1, conditions: [{ type: 'Ready', status: 'True' }] };
+  const other = {
+    ...shop({}, status),
+    metadata: { namespace: 'a', name: 'other', uid: 'other', generation: 1, ...metadata },
+  };
+  const record = recordText({ hash: 'h', owner: 'other', build: { name: B, at: 1 } });
+  const own = {
+    ...config('other', '1'),
+    metadata: { namespace: 'a', name: 'other', annotations: { [APPLIED_HASH_ANNOTATION]: record } },
+  };
+  const plan = operator([config('same', '2')], { others: new Map([[other, own]]) });
+  const { steps } = plan(shop(), [live(config('same', '1'))]);
+  expect(steps.some((step) => step.do === 'reconstruct/hold')).toBe(isHeld);
 });
 
 test('where nothing would change, nothing is held', () => {

@@ -309,3 +309,41 @@ test('renderings that change again and again keep no other from its look', () =>
   const { requeueAt } = process.judge(api, [child(api)])!.conclude([], ready);
   expect(requeueAt!.getTime() - START).toBeLessThan(100);
 });
+
+test.each<[string, (process: Process, web: ReturnType<typeof shop>, own: readonly AnyObject[]) => unknown]>([
+  [
+    'an apply that failed',
+    (process, web, own) => process.conclude(web, own, [{ ref: refOf(web), action: 'failed' }]),
+  ],
+  ['a pause', ({ updates }, web) => updates.notApplied(web, true, new Date(START))],
+  ['a reference that was missing', ({ updates }, web) => updates.notApplied(web, false, new Date(START))],
+])('what the present build renders as it is follows its references, also after %s', (_, happens) => {
+  const process = new Process({});
+  const web = shop('web');
+  const own = [child(web, A)];
+  process.judge(web, own, { isSame: true })!.conclude([], ready);
+  happens(process, web, own);
+  expect(process.judge(web, own, { rendering: 'by another reference' })?.isHeld).toBe(false);
+});
+
+test('others get their turn behind one that is not planned any more, and one that is never planned is not waited for', () => {
+  const rollout = { atOnce: 1, readyMilliseconds: 60_000, stateOf: () => undefined, stop: () => undefined };
+  const process = new Process({ rollout });
+  const [silent, one, two] = [shop('silent'), shop('one'), shop('two')];
+  process.all.set(silent, [child(silent, B, 1)]);
+  const held = process.judge(one, [child(one, A)])!;
+  expect(held.isHeld).toBe(true);
+  expect(held.conclude([], ready).requeueAt).toEqual(new Date(START + 70_000));
+  expect(process.judge(two, [child(two, A)])?.isHeld).toBe(true);
+  process.now += 70_000;
+  const next = (): readonly string[] => process.updates.forget('a/other', new Date(process.now));
+  expect([next(), next(), next()]).toEqual([[keyOf(one)], [keyOf(two)], [keyOf(one)]]);
+});
+
+test('what is admitted and turns out to be as it was takes no place', () => {
+  const rollout = { atOnce: 1, readyMilliseconds: 60_000, stateOf: () => undefined, stop: () => undefined };
+  const process = new Process({ rollout });
+  const [one, two] = [shop('one'), shop('two')];
+  process.conclude(one, [child(one, A)], [{ ref: refOf(one), action: 'unchanged' }], progressing);
+  expect(process.judge(two, [child(two, A)])?.isHeld).toBe(false);
+});

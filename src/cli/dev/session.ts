@@ -268,8 +268,10 @@ class Session {
     const none = { applied: [], refused: [] };
     const { applied, refused } = existsSync(folder) ? await applyFolder(this.stand, folder) : none;
     if (this.isOver()) return;
+    // What is refused may need a kind that is installed next.
+    if (isEarly && refused.length > 0) return;
     for (const line of applied) this.view.report(`${PREREQUISITES}/: ${line}`);
-    if (!isEarly) this.trouble('prerequisites', `Not everything in ${PREREQUISITES}/ is applied`, refused);
+    this.trouble('prerequisites', `Not everything in ${PREREQUISITES}/ is applied`, refused);
     this.isIncomplete = refused.length > 0;
   }
 
