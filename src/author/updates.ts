@@ -229,11 +229,9 @@ export class Updates {
     return { ...paced, ...edit, ...(paced && { wakes: this.next(now) }) };
   }
 
-  /** Returns keys that are held and may be updated now: others each time, since one may not be looked after any more. */
+  /** Returns the keys that are held and may be updated now. */
   private next(now: Date): readonly string[] {
-    const next = [...this.held].slice(0, this.rollout?.free(now) ?? 0);
-    for (const [key, held] of next) if (this.held.delete(key)) this.held.set(key, held);
-    return next.map(([key]) => key);
+    return [...this.held.keys()].slice(0, this.rollout?.free(now) ?? 0);
   }
 }
 
