@@ -38,6 +38,7 @@ import {
   statusFieldManager,
 } from '../contract/names.js';
 import { setLatest } from '../values/latest.js';
+import { asRecorded } from '../values/created.js';
 import { canonicalJson, contentHash } from '../values/json.js';
 import { controllerOf, keyOf, objectId, objectKey, ownerOf, refOf, splitKey } from '../contract/object.js';
 import type { AnyObject, KubernetesObject, OwnerReference } from '../contract/object.js';
@@ -513,7 +514,7 @@ export class OwnedChildren implements Controller {
     const isAsEver = (step: OwnStep): boolean => {
       const live = reader.get(step.object, keyOf(step.object));
       if (!live) return updates.wasThere(keyOf(cr), step.object);
-      return !step.createOnly && recordOf(live)?.hash === contentHash(step.object);
+      return recordOf(live)?.hash === contentHash(asRecorded(step.object, live));
     };
     const [asEver, held, changes]: [OwnStep[], Step[], string[]] = [[], [], []];
     for (const step of changing)

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { OwnedChildren } from '../../src/author/owned-children.js';
 import type { ChangeSet } from '../../src/contract/change.js';
 import type { Reader } from '../../src/contract/controller.js';
+import type { RenderedType } from '../../src/contract/kind.js';
 import { APPLIED_HASH_ANNOTATION } from '../../src/contract/names.js';
 import { keyOf, refOf } from '../../src/contract/object.js';
 import type { AnyObject } from '../../src/contract/object.js';
@@ -10,6 +11,7 @@ import type { HoldStep, Plan } from '../../src/contract/plan.js';
 import { groupKind, resourceType } from '../../src/contract/resource.js';
 import { hold } from '../../src/engine/preview/hold.js';
 import { OWN_CONSTRUCTS } from '../../src/render/renderer.js';
+import { withCreated } from '../../src/values/created.js';
 import { contentHash } from '../../src/values/json.js';
 import { recordText } from '../../src/values/projections.js';
 
@@ -30,6 +32,7 @@ const live = (object: AnyObject): AnyObject => ({
   metadata: {
     ...object.metadata,
     annotations: {
+      ...object.metadata.annotations,
       [APPLIED_HASH_ANNOTATION]: recordText({
         ...{ hash: contentHash(object), owner: 'web', build: { name: A, at: 1 } },
       }),
@@ -48,11 +51,12 @@ const shop = (annotations = {}, status: object = { observedGeneration: 1 }): Any
 function operator(
   rendered: readonly AnyObject[],
   rollout?: { readonly others: ReadonlyMap<AnyObject, AnyObject> },
+  child: RenderedType = CONFIG,
 ) {
   const others = rollout?.others ?? new Map<AnyObject, AnyObject>();
   const paced = { atOnce: 1, readyMilliseconds: 60_000, stateOf: () => undefined, stop: () => undefined };
   const all = new OwnedChildren(
-    { name: 'shop', type: SHOP, construct: Shop, children: [CONFIG], formerChildren: [] },
+    { name: 'shop', type: SHOP, construct: Shop, children: [child], formerChildren: [] },
     {
       render: () => [...rendered],
       upgrades: { build: () => B, term: () => 1, handler: hold, ...(rollout && { rollout: paced }) },
@@ -157,6 +161,13 @@ test.each([
   const plan = operator([config('same', '2')], { others: new Map([[other, own]]) });
   const { steps } = plan(shop(), [live(config('same', '1'))]);
   expect(steps.some((step) => step.do === 'reconstruct/hold')).toBe(isHeld);
+});
+
+test('a field that stays as it was created is nothing that another build would change', () => {
+  const paths = ['.data'];
+  const created = live(withCreated(config('same', '1'), paths));
+  const plan = operator([config('same', '2')], undefined, { ...CONFIG, createOnly: paths });
+  expect(textOf(plan(shop(), [created]).steps)).toEqual(['own same marked', '|']);
 });
 
 test('where nothing would change, nothing is held', () => {
