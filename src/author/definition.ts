@@ -4,7 +4,7 @@ import { oneOf } from '../values/suggest.js';
 import { isMap } from '../values/json.js';
 
 /**
- * Holds the names of what was given against those that there are; the compiler knows what they have to be.
+ * Refuses options of unknown names, and required ones that are missing; the compiler knows their types.
  * @param where it stands, for the message
  * @throws OperatorError `InvalidDefinition`, with the place and the line to write
  */

@@ -28,7 +28,7 @@ interface Underway {
   readonly since: number;
   /** Whether it is known to be by this rollout that it changed. */
   readonly isTaken: boolean;
-  /** Whether others wait for it: not for one that appears in the middle, and wasn't ready before. */
+  /** Whether others wait for it: not where it was created or edited after the process began, and wasn't ready before. */
   readonly isWaitedFor: boolean;
   /** Whether its time was over with its last plan: others wait for it no longer. @default false */
   readonly isLate?: boolean;

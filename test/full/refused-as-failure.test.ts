@@ -365,6 +365,11 @@ const FIXED: Readonly<Record<string, readonly [type: ResourceType, before: Json,
     { provisioner: 'example.com/a', parameters: { a: '1' } },
     { provisioner: 'example.com/a', parameters: { a: '2' } },
   ],
+  'the parameters of a VolumeAttributesClass': [
+    clusterWide('storage.k8s.io/v1', 'VolumeAttributesClass'),
+    { driverName: 'example.com', parameters: { a: '1' } },
+    { driverName: 'example.com', parameters: { a: '2' } },
+  ],
   'the source of a PersistentVolume': [
     clusterWide('v1', 'PersistentVolume'),
     volumeSpec({ path: '/a' }),
