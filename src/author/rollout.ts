@@ -28,7 +28,9 @@ interface Underway {
   readonly since: number;
   /** Whether it is known to be by this rollout that it changed. */
   readonly isTaken: boolean;
-  /** Whether others wait for it: not where it was created or edited after the process began, and wasn't ready before. */
+  /** Whether this process has made its first child. @default false */
+  readonly isNew?: boolean;
+  /** Whether others wait for it: not for a new one, nor for one that was edited after the process began and wasn't ready before. */
   readonly isWaitedFor: boolean;
   /** Whether its time was over with its last plan: others wait for it no longer. @default false */
   readonly isLate?: boolean;
@@ -38,8 +40,12 @@ interface Underway {
 interface Applied {
   /** Whether the present build has applied any of it. */
   readonly isOfBuild: boolean;
+  /** Whether it had no child before. */
+  readonly isNew: boolean;
   /** Whether nothing of the plan failed or waits. */
   readonly isWhole: boolean;
+  /** Whether the plan has changed anything, beside corrections of drift. */
+  readonly isChanged: boolean;
   readonly isReady: boolean;
   readonly readiness: Readiness;
   /** Whether others are held, so that there is anything left to stop. */
@@ -76,7 +82,8 @@ export class PacedRollout {
     return true;
   }
 
-  conclude(cr: LiveResource, { isOfBuild, isWhole, isReady, readiness, isAnyHeld, now }: Applied): Concluded {
+  conclude(cr: LiveResource, applied: Applied): Concluded {
+    const { isOfBuild, isNew, isWhole, isChanged, isReady, readiness, isAnyHeld, now } = applied;
     const key = keyOf(cr);
     const under = this.underway.get(key);
     // Nothing of it was to be changed.
@@ -91,7 +98,16 @@ export class PacedRollout {
     }
     const wasReady = started.wasReady && settled?.wasReady !== false;
     const isWaitedFor = started.isTaken || wasReady;
-    const one = under ?? { ...started, wasReady, isWaitedFor, ...(settled && { since: settled.since }) };
+    const known = under ?? {
+      ...started,
+      isNew,
+      wasReady,
+      isWaitedFor,
+      ...(settled && { since: settled.since }),
+    };
+    // Before others were counted, this may be the rest of what an earlier process has begun.
+    const isTaken = known.isTaken || (isChanged && this.countedAt === undefined);
+    const one = { ...known, isTaken };
     const { readyMilliseconds } = this.rollout;
     const until = one.since + readyMilliseconds;
     const isLate = now.getTime() >= until;
@@ -142,7 +158,7 @@ export class PacedRollout {
     this.countedAt = now.getTime();
     for (const cr of begun)
       if (!this.underway.has(keyOf(cr))) this.underway.set(keyOf(cr), this.underwayOf(cr, now));
-    for (const [key, one] of this.underway) this.underway.set(key, { ...one, isWaitedFor: true });
+    for (const [key, one] of this.underway) this.underway.set(key, { ...one, isWaitedFor: !one.isNew });
   }
 
   private state(): ReturnType<Rollout['stateOf']> {

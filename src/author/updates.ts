@@ -109,12 +109,12 @@ export class Updates {
     if ((this.uids.get(key) ?? uid) !== uid) this.forget(key, now);
     this.uids.set(key, uid);
     if (rendering === undefined) this.current.add(key);
-    const isNew = !this.held.has(key) && own.every((object) => recordOf(object) === undefined);
+    const isNew = !this.held.has(key) && !isAnyApplied(own);
     const isBegun = (one: LiveResource, objects: readonly AnyObject[]): boolean =>
       isOpen(one) || carries(objects, build);
     const begun = (): LiveResource[] =>
       list().flatMap(([one, objects]) =>
-        !this.current.has(keyOf(one)) && isBegun(one, objects) ? [one] : [],
+        !this.current.has(keyOf(one)) && isAnyApplied(objects) && isBegun(one, objects) ? [one] : [],
       );
     const isApplied =
       rendering === undefined ||
@@ -222,7 +222,8 @@ export class Updates {
     const edit = !isWhole && isOpen(cr) && { condition: unfinished(cr, build) };
     const paced = this.rollout?.conclude(cr, {
       isOfBuild: isWritten || carries(own, build),
-      isWhole,
+      isNew: !isAnyApplied(own),
+      ...{ isWhole, isChanged: changes.some(({ action }) => CHANGED.includes(action)) },
       isReady: isWhole && !isWritten && readiness.phase === 'ready' && own.every(isObserved),
       ...{ readiness, now, isAnyHeld: this.held.size > 0 },
     });
@@ -252,6 +253,8 @@ function pendingCondition(
   return { type: UPDATE_PENDING, status: 'True', reason: worst.reason, message };
 }
 
+/** Actions that make of an object what is rendered, and not what it was. */
+const CHANGED: readonly Action[] = ['created', 'configured', 'recreated', 'deleted'];
 /** Actions after which an object is as it was. */
 const UNWRITTEN: readonly Action[] = ['unchanged', 'drifted', 'failed', 'skipped'];
 
@@ -299,6 +302,11 @@ function carries(own: readonly AnyObject[], build: string): boolean {
     if (applied && applied.at > (latest?.at ?? 0)) latest = applied;
   }
   return latest?.name === build;
+}
+
+/** Reports whether the operator has applied anything for a custom resource. */
+function isAnyApplied(own: readonly AnyObject[]): boolean {
+  return own.some((object) => recordOf(object) !== undefined);
 }
 
 /** Reports whether the status of a child is of its present generation, as far as it says of which. */

@@ -248,7 +248,8 @@ class World {
   }
 }
 
-const seeds = Array.from({ length: 40 }, (_, seed) => seed);
+/** The last three have found faults. */
+const seeds = [...Array.from({ length: 40 }, (_, seed) => seed), 57, 1_166, 1_566];
 
 test('killed between any two writes, a rollout updates all in the end, and never too many at once', () => {
   for (const seed of seeds) {

@@ -347,3 +347,22 @@ test('what is admitted and turns out to be as it was takes no place', () => {
   process.conclude(one, [child(one, A)], [{ ref: refOf(one), action: 'unchanged' }], progressing);
   expect(process.judge(two, [child(two, A)])?.isHeld).toBe(false);
 });
+
+test('what a process begins and the next one ends is known by the third as an update, though nothing was held yet', () => {
+  const stopped: string[] = [];
+  const rollout = {
+    ...{ atOnce: 1, readyMilliseconds: 60_000, stateOf: () => undefined },
+    stop: (_kind: string, _build: string, why: string) => stopped.push(why),
+  };
+  const web = shop('web');
+  const half = [child(web, B, 1, 'first'), child(web, A, 0, 'second')];
+  const second = new Process({ rollout });
+  const rest: Change = { ref: refOf(web), action: 'configured' };
+  const { condition } = second.conclude(web, half, [rest], progressing);
+  expect(condition).toMatchObject({ reason: 'Updating' });
+  const said = shop('web', 1, [isTrue('Ready', { status: 'False' }), isTrue('UpdatePending', condition)]);
+  const third = new Process({ rollout });
+  third.now += 60_000;
+  third.conclude(said, [child(web, B, 1)], [], progressing);
+  expect(stopped).toHaveLength(1);
+});
