@@ -17,6 +17,7 @@ import { openCluster } from '../support/test-clusters.js';
  */
 const cluster = openCluster();
 const sleeping = await loadKind('examples/nap/reconstruct.config.mjs');
+const grafting = await loadKind('test/support/kinds/graft.config.mjs');
 const parting = await loadKind('test/support/kinds/parting.config.mjs');
 const RECORD = 'reconstruct.kosmos.io/applied-hash';
 
@@ -74,6 +75,22 @@ test('a record of fields that is forged in another namespace holds no custom res
   await naps.touch('night');
   await naps.delete('night');
   await isGone(naps, 'night');
+});
+
+test('the only key of a map that is taken is given back', async () => {
+  const grafts = await Subject.make(cluster, grafting.kind, 'grafts');
+  await operate('operator-114', grafting, grafts);
+  const { apiVersion, kind } = configMaps;
+  const valueOf = async (): Promise<unknown> =>
+    (await cluster.get<{ readonly data?: unknown }>(grafts.childPlace(configMaps, 'only'))).data;
+  const metadata = { name: 'only', namespace: grafts.namespace };
+  await cluster.create(configMaps, { ...{ apiVersion, kind, metadata, data: { value: 'before' } } });
+  await grafts.create('only', { name: 'only', value: 'now' });
+  await grafts.ready('only');
+  expect(await valueOf()).toEqual({ value: 'now' });
+  await grafts.delete('only');
+  await isGone(grafts, 'only');
+  expect(await valueOf()).toEqual({ value: 'before' });
 });
 
 test('what is planted in another namespace, with a record or an owner reference, holds no deletion', async () => {

@@ -206,7 +206,9 @@ async function givenBack(
   let values: object = {};
   for (const path of paths) {
     const former = recorded[path];
-    if (!former || others.some((other) => isOwnedAt(other, path))) continue;
+    // A map of which another has lost the last key to us reads as one that it owns as a whole; what we own by its name isn't.
+    const isTheirs = isNamedAt(entry, path) ? isNamedAt : isOwnedAt;
+    if (!former || others.some((other) => isTheirs(other, path))) continue;
     // In a merge patch, null removes.
     values = withValue(values, stepsOf(path), [former[0] ?? null]) as object;
   }
@@ -280,6 +282,13 @@ function recordedFormer({ metadata }: KubernetesObject, annotation: string): Fie
 
 function isOwnedAt(entry: ManagedFieldsEntry | undefined, path: string): boolean {
   return fieldsBelow(entry?.fieldsV1, stepsOf(path)) !== undefined;
+}
+
+/** Reports whether a field is owned by its own name, and not with a map that is owned as a whole. */
+function isNamedAt(entry: ManagedFieldsEntry | undefined, path: string): boolean {
+  let fields = entry?.fieldsV1;
+  for (const step of stepsOf(path)) fields = fields?.[`f:${step}`];
+  return fields !== undefined;
 }
 
 /** Spells a path as the API server does, without quotes. */
