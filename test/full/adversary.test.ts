@@ -3,7 +3,7 @@ import type { OwnedKind } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { groupKind } from '../../src/contract/resource.js';
 import { loadKind } from '../support/bundle.js';
-import { configMaps, deployments, events, eventually } from '../support/cluster.js';
+import { configMaps, deployments, events, eventually, services } from '../support/cluster.js';
 import { startController } from '../support/operator.js';
 import type { RunningController } from '../support/operator.js';
 import { requestsFromNowOn, settled } from '../support/requests.js';
@@ -91,6 +91,44 @@ test('the only key of a map that is taken is given back', async () => {
   await grafts.delete('only');
   await isGone(grafts, 'only');
   expect(await valueOf()).toEqual({ value: 'before' });
+});
+
+test("what is planted in reach, and can't be given back, holds no custom resource", async () => {
+  const grafts = await Subject.make(cluster, grafting.kind, 'grafts-robbed');
+  await operate('operator-114', grafting, grafts);
+  const { apiVersion, kind } = configMaps;
+  await cluster.create(configMaps, {
+    ...{ apiVersion, kind, metadata: { name: 'own', namespace: grafts.namespace }, data: { value: 'a' } },
+  });
+  const { metadata } = await grafts.create('own', { name: 'own', value: 'b' });
+  await grafts.ready('own');
+  const uid = metadata.uid!;
+  const manager = `graft-controller:${uid}`;
+  const plant = async (name: string, spec: object, former = ''): Promise<void> => {
+    const record = `x ${uid} ${typeOf(grafting.kind)} ${grafts.namespace}/own${former}`;
+    const annotations = { [`applied-hash.reconstruct.kosmos.io/${uid}`]: record };
+    const service = {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name, namespace: mallory, annotations },
+    };
+    await cluster.apply(services, { ...service, spec }, manager);
+  };
+  const others = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'valued', namespace: mallory } };
+  await cluster.create(services, { ...others, spec: { ports: [{ port: 80 }] } });
+  await plant('valued', { sessionAffinity: 'None' }, ' former {".spec.sessionAffinity":["x"]}');
+  // Without the ports, which this manager alone has set, it would be no Service.
+  await plant('alone', { ports: [{ port: 80 }] });
+  await eventually(async () => {
+    const planted = await cluster.list(services, mallory);
+    expect(JSON.stringify(planted.map(({ metadata }) => metadata))).not.toContain(uid);
+  });
+  await grafts.ready('own');
+  await eventually(async () => {
+    expect((await grafts.events('own')).map(({ reason }) => reason)).toContain('NotGivenBack');
+  });
+  await grafts.delete('own');
+  await isGone(grafts, 'own');
 });
 
 test('what is planted in another namespace, with a record or an owner reference, holds no deletion', async () => {

@@ -1,6 +1,6 @@
 import { OperatorError } from '../../contract/error.js';
 import { areSiblings, isHashAnnotation, SHARED_HASH_PREFIX } from '../../contract/names.js';
-import { describeRef, keyOf, refOf } from '../../contract/object.js';
+import { describeRef, keyOf, refOf, splitKey } from '../../contract/object.js';
 import type { AnyObject, KubernetesObject, ManagedFieldsEntry } from '../../contract/object.js';
 import type { ContributeStep } from '../../contract/plan.js';
 import { groupKind } from '../../contract/resource.js';
@@ -86,11 +86,17 @@ async function ensure(step: ContributeStep, hand: Hand): Promise<StepOutcome> {
     managers.set(now, new Set(managedFieldsOf(live).map(({ manager }) => manager)));
   // Of an object with many writers, not all that they own is kept; and a record may be forged.
   if (isReleased && !appliedEntry(fieldManager, live)) return { action: 'unchanged' };
-  const left = await givenBack(step, live, hand);
   if (isReleased) {
-    await apply(task, left, false);
+    try {
+      await apply(task, await givenBack(step, live, hand), false);
+    } catch (error) {
+      // What a policy forbids it may permit later.
+      if (!(error instanceof ApiError) || !error.refused || error.denied || hand.isDry) throw error;
+      await letGo(step, hand, error);
+    }
     return { action: 'configured' };
   }
+  const left = await givenBack(step, live, hand);
   const taking = taskWith(step, hand, formerOf(step, left));
   // What isn't kept would never be given back.
   if (!areKept({ ...left.metadata.annotations, ...taking.intent.metadata.annotations }))
@@ -212,7 +218,10 @@ async function givenBack(
     // In a merge patch, null removes.
     values = withValue(values, stepsOf(path), [former[0] ?? null]) as object;
   }
-  const now = Object.keys(values).length === 0 ? live : await patch(live, values, fieldManager, hand);
+  const now =
+    Object.keys(values).length === 0
+      ? live
+      : await patch(live, { ...values, metadata: {} }, fieldManager, hand);
   // The patch is no claim on the fields, and what was applied is none any more.
   const entries = managedFieldsOf(now);
   const left = entries.flatMap((one) => {
@@ -225,16 +234,32 @@ async function givenBack(
   return writeMetadata(now, { managedFields: dropEmpty(left) }, fieldManager, hand);
 }
 
+/** Leaves fields as they are, and gives up what is recorded of them: what can't be given back, or is forged, holds no custom resource. */
+async function letGo(step: ContributeStep, hand: Hand, why: ApiError): Promise<void> {
+  const { object, fieldManager, owner } = step;
+  const live = await refresh(object, hand);
+  if (!live) return;
+  const left = managedFieldsOf(live).filter(({ manager }) => manager !== fieldManager);
+  const annotations = { [SHARED_HASH_PREFIX + owner.uid]: null };
+  // An empty list would be ignored.
+  const metadata = { annotations, managedFields: left.length > 0 ? left : [{}] };
+  await patch(live, { metadata }, fieldManager, hand);
+  const { apiVersion, kind, uid, recordedKey = owner.name } = owner;
+  const note = `${describeRef(object)} keeps fields that were set for this one, since the API server refuses what was there before: ${why.said ?? ''}`;
+  const event = { type: 'Warning', reason: 'NotGivenBack', action: 'Apply', note } as const;
+  hand.events.send({ apiVersion, kind, ...splitKey(recordedKey), uid }, event);
+}
+
 /** Sets fields of an object as it was read. */
 async function patch(
   live: AnyObject,
-  values: object,
+  { metadata, ...values }: { readonly metadata: object },
   fieldManager: string,
   { api, reader, writer }: Hand,
 ): Promise<AnyObject> {
   const key = keyOf(live);
   const { resourceVersion } = live.metadata;
-  const body = { ...values, metadata: { resourceVersion } };
+  const body = { ...values, metadata: { ...metadata, resourceVersion } };
   const type = reader.resourceType(live);
   const send = async () => ({ object: await api.mergePatch(type, key, body, { fieldManager }) });
   return (await reader.store(live).write(key, writer, send)).object;
