@@ -45,10 +45,11 @@ export const NOTHING_LEFT: Readiness = {
 
 /** Returns the readiness of a custom resource that is being deleted. @param readiness of what that waits for */
 export function deletingReadiness(cr: LiveResource, { phase, reason, message }: Readiness): Readiness {
-  if (phase !== 'stalled')
-    return { phase: 'failing', reason: DELETING, message: `Deletion waits: ${message}` };
+  const waits = `Deletion waits: ${message}`;
+  if (phase !== 'stalled' && phase !== 'failing')
+    return { phase: 'failing', reason: DELETING, message: waits };
   const remedy = `Correct that, or annotate ${describeRef(refOf(cr))} with ${GIVE_UP_ANNOTATION}=true to delete it without what is left to do`;
-  return { phase, reason, message: `Deletion waits: ${message}. ${remedy}` };
+  return { phase, reason: phase === 'stalled' ? reason : DELETING, message: `${waits}. ${remedy}` };
 }
 
 /** Returns the event of work that a namespace which is being deleted doesn't allow; about the namespace, since none can be created in it. */

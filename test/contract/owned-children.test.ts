@@ -13,6 +13,7 @@ import { contentHash } from '../../src/values/json.js';
 import type { AnyObject, CustomResource } from '../../src/contract/object.js';
 import { OwnedChildren } from '../../src/author/owned-children.js';
 import type { OwnFunctions, OwningKind } from '../../src/author/owned-children.js';
+import { deletingReadiness } from '../../src/author/deletion.js';
 import { readinessIn } from '../../src/author/order.js';
 import { keepPod, podsOf } from '../../src/author/pods.js';
 import { keepUnreadable } from '../../src/values/projections.js';
@@ -1232,3 +1233,15 @@ describe('OwnedChildren, paused', () => {
 function refusing(): never {
   throw new OperatorError({ reason: 'InvalidSpec', message: 'no' });
 }
+
+it.each(['failing', 'stalled', 'progressing'] as const)(
+  'of a deletion that waits for what is %s, the way out is named unless that may end by itself',
+  (phase) => {
+    const { message } = deletingReadiness(cr() as never, {
+      phase,
+      reason: 'NotFound',
+      message: 'no namespace',
+    });
+    expect(/^Deletion waits: no namespace.*give-up=true/.test(message)).toBe(phase !== 'progressing');
+  },
+);
