@@ -426,7 +426,11 @@ function isMistake(error: unknown): boolean {
  * Returns what a failed request means for its custom resource, and when it is worth another try. Anything that
  * the API server hasn't answered and the transport hasn't reported is a bug.
  */
-export function classify(error: unknown, what: string): OperatorError {
+export function classify(
+  error: unknown,
+  what: string,
+  remedies: Readonly<Record<string, string>> = {},
+): OperatorError {
   if (error instanceof OperatorError) return error;
   if (!(error instanceof ApiError)) {
     const message = `${what}: failed by a bug in reconstruct (${String(error)})`;
@@ -434,7 +438,8 @@ export function classify(error: unknown, what: string): OperatorError {
       ...{ reason: 'InternalError', message, retry: 'backoff', isBug: true, cause: error },
     });
   }
-  const { reason, retry, remedy } = error.meaning;
+  const { reason, retry, remedy: usual } = error.meaning;
+  const remedy = remedies[reason] ?? usual;
   // These pass by themselves, a quota for example once what was deleted a moment ago is no longer counted.
   const passes = error.newToAdmission || exceedsObjectQuota(error.objection);
   const said = error.said ?? `the API server answered ${String(error.code)}`;

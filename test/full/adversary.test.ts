@@ -91,6 +91,10 @@ test('the only key of a map that is taken is given back', async () => {
   await grafts.delete('only');
   await isGone(grafts, 'only');
   expect(await valueOf()).toEqual({ value: 'before' });
+  await cluster.merge(grafts.childPlace(configMaps, 'only'), { immutable: true });
+  await grafts.create('only', { name: 'only', value: 'now' });
+  const { message } = await grafts.stalled('only', 'ImmutableField');
+  expect(message).not.toContain('delete the object');
 });
 
 test("what is planted in reach, and can't be given back, holds no custom resource", async () => {

@@ -41,6 +41,8 @@ export interface Task {
   readonly hashName: string;
   /** @default - the object itself is applied */
   readonly subresource?: 'status';
+  /** Remedies for failures of this apply, by reason. @default - those of any object */
+  readonly remedies?: Readonly<Record<string, string>>;
   /** Whether the record of managers was written meanwhile: what was known of the object was another version. */
   isRewritten?: boolean;
 }
@@ -260,8 +262,8 @@ export function remembered(task: Task, known: Entry | undefined, failure: Operat
 
 /** Returns what the failure of an apply means. */
 export function classifyApply(task: Task, error: unknown): OperatorError {
-  const { hand, intent } = task;
-  const failure = classify(error, `Apply ${describeRef(intent)}`);
+  const { hand, intent, remedies } = task;
+  const failure = classify(error, `Apply ${describeRef(intent)}`, remedies);
   return hand.memory.refusals.judged(failure, hand.reader.claimsOf(intent));
 }
 

@@ -38,6 +38,9 @@ const managers = new WeakMap<AnyObject, ReadonlySet<string | undefined>>();
 /** Maximum number of characters of the values that fields had before: an annotation keeps them, and is kept in memory. */
 const MAX_FORMER = 4_096;
 
+/** Remedies where an object is of others, who may not create it again. */
+const REMEDIES = { ImmutableField: 'leave the field as it is' };
+
 /**
  * Sets fields of objects of others.
  *
@@ -120,7 +123,7 @@ function taskWith(
       message: `${describeRef(object)}: ${whole} is a map or a list, of which others may own parts; name single fields of it in takes`,
     });
   // Fights are those of this owner.
-  const task: Task = { ...taskOf({ object, fieldManager }, hand), owner };
+  const task: Task = { ...taskOf({ object, fieldManager }, hand), owner, remedies: REMEDIES };
   const { uid, recordedKey: key = owner.name } = owner;
   const hashName = SHARED_HASH_PREFIX + uid;
   if (saysNothing(object)) return { ...task, hashName };
