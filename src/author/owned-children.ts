@@ -551,14 +551,17 @@ export class OwnedChildren implements Controller {
     return { steps: [...asEver, hold], update };
   }
 
+  /** Conditions stay as they were: what follows from the fields is yet to be applied, and may fail. */
   private remembering(pass: Pass, report: StatusReport<object>, desired: Desired): Step {
     const parts = { children: pass.own, report, failure: desired.error };
     const { status } = this.statusOf(pass, desired, parts);
+    const before = pass.cr.status?.conditions ?? [];
+    const conditions = before.filter((one) => status.conditions.some(({ type }) => type === one.type));
     return {
       do: 'remember',
       object: pass.cr as AnyObject & LiveResource,
       fieldManager: this.statusManager,
-      status,
+      status: { ...status, conditions },
     };
   }
 

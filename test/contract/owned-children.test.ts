@@ -1168,6 +1168,17 @@ describe('OwnedChildren, of a kind that remembers', () => {
     ]);
   });
 
+  it.each([
+    ['of a new one, none', undefined, []],
+    ['what failed goes on failing', [{ type: 'Ready', status: 'False', reason: 'FieldConflict' }], ['False']],
+  ])('remember fields with the conditions from before what follows from them: %s', (_, conditions, ready) => {
+    const [step] = planned({ kind, status: () => ({ fields: remembered }), cr: cr({}, conditions) }).steps;
+    const { status } = step as { readonly status: object };
+    expect(status).toMatchObject(remembered);
+    const shown = (status as { conditions: { type: string; status: string }[] }).conditions;
+    expect(shown.filter(({ type }) => type === 'Ready').map((one) => one.status)).toEqual(ready);
+  });
+
   it('write no status of a custom resource that can not be kept, since what it said is not known', () => {
     const error = new OperatorError({ reason: 'TooDeep', message: 'too deep' });
     const plan = planned({ kind, status: () => ({}), cr: keepUnreadable(cr() as never, error) as never });
