@@ -159,7 +159,12 @@ type AnyMap = Readonly<Record<string, unknown>>;
 
 /** The names of the members that are always there. */
 type Present<Schema, Properties> =
-  | (Schema extends { readonly required: readonly (infer Name)[] } ? Name : never)
+  // Names that the compiler has widened, as in what is spread into a schema, say nothing of any member.
+  | (Schema extends { readonly required: readonly (infer Name)[] }
+      ? string extends Name
+        ? never
+        : Name
+      : never)
   | {
       [Name in keyof Properties]: HasDefault<Properties[Name]> extends true ? Name : never;
     }[keyof Properties];

@@ -82,6 +82,22 @@ describe('the types of a CRD that defineCrd makes', () => {
     }>();
   });
 
+  it('take no member for required whose names the compiler has widened, as in what is spread', () => {
+    const spread = defineCrd({
+      ...{ group: 'web.example.com', kind: 'Spread', description: 'Spread.' },
+      spec: { type: 'object', properties: {} },
+      status: {
+        nested: {
+          ...{ type: 'object', required: ['a'] },
+          properties: { a: { type: 'string' }, b: { type: 'string' } },
+        },
+      },
+    });
+    expectTypeOf<StatusOf<typeof spread>>().toEqualTypeOf<{
+      readonly nested?: { readonly a?: string; readonly b?: string };
+    }>();
+  });
+
   it('are those that the kind is written in', () => {
     const kind = defineKind({
       crd,
