@@ -167,10 +167,12 @@ export function renderObserving(
       createOnly.get(groupKind(object)) && !outdated.has(objectId(object));
   // What was applied counts at first, also if it is seen late: it would be pruned unseen.
   const applied = new Set([...own.map(objectId), ...(last ?? [])]);
+  // What is left out to be deleted counts until it is gone.
+  const ending = own.filter(({ metadata }) => metadata.deletionTimestamp).map(objectId);
   let observed = controlled.filter((object) => applied.has(objectId(object)));
   for (let count = 0; count < MAX_PASSES; count++) {
     const rendered = render(observed, isCurrentBut(new Set()));
-    const named = new Set([...rendered.map(objectId), ...(last ?? [])]);
+    const named = new Set([...rendered.map(objectId), ...(last ?? []), ...ending]);
     const next = controlled.filter((object) => named.has(objectId(object)));
     if (ids(next) === ids(observed)) {
       const wanted = new Map(rendered.map((object) => [objectId(object), object]));
