@@ -23,7 +23,7 @@ export interface ReferenceWays<Spec> {
   readonly names: (cr: CustomResource<Spec>) => readonly string[] | undefined;
   /** Returns the labels of the objects; undefined where none are looked for. */
   readonly labels: (cr: CustomResource<Spec>) => Readonly<Record<string, string>> | undefined;
-  /** Returns a selector of the objects; undefined where none are looked for. */
+  /** Returns a selector of the objects; undefined where none are looked for. An empty one is of all, but for Secrets with `data`. */
   readonly selector: (cr: CustomResource<Spec>) => LabelSelector | undefined;
   /** All objects of the type. */
   readonly all: true;
@@ -208,7 +208,10 @@ export class ReferenceResolver implements KindReferences {
     if (all) return this.look(reference, search, {});
     const matchLabels = labels?.(cr);
     const wanted = labels ? matchLabels && { matchLabels } : selector?.(cr);
-    return wanted === undefined ? [] : this.look(reference, search, { selector: wanted });
+    if (wanted === undefined) return [];
+    // By Kubernetes' rules; but empty labels are rather forgotten, and a Secret that is read is chosen.
+    const isOfAll = selector && !reference.props.data && selectorText(wanted) === '';
+    return this.look(reference, search, isOfAll ? {} : { selector: wanted });
   }
 
   /** Looks up one object by its name, or a list. */

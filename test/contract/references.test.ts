@@ -93,6 +93,7 @@ it.each<[what: string, props: Partial<AnyReference>, message: string]>([
     { selector: () => ({ matchExpressions: [{ key: 'tier', operator: 'NotIn' }] }) },
     'NotIn takes values',
   ],
+  ['empty selector', { selector: () => ({}) }, 'no labels would select every object'],
   [
     'empty selector',
     { labels: () => ({}) },
@@ -149,8 +150,13 @@ it('names, selectors, and all of a type are lists, in the namespace that the aut
   expect(resolve({ ...config, selector, namespace: 'kube-system' })).toEqual(['kube-system/any']);
   expect(resolve({ ...config, all: true, namespace: '*' })).toEqual(['far/any']);
   expect(resolve({ ...config, selector: () => undefined })).toEqual([]);
+  expect(resolve({ ...config, selector: () => ({}) })).toEqual(['shop/any']);
   // No grant is asked for: no user chooses the namespace.
-  expect(asked).toEqual([{ namespace: 'kube-system', selector: 'a in (x,y),b=c' }, { namespace: '*' }]);
+  expect(asked).toEqual([
+    { namespace: 'kube-system', selector: 'a in (x,y),b=c' },
+    { namespace: '*' },
+    { namespace: 'shop' },
+  ]);
 });
 
 it('an empty name is none', () => {
