@@ -17,14 +17,7 @@ const crd = defineCrd({
   }),
 });
 
-const children = /** @type {const} */ ([
-  {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    createOnly: ['.spec'],
-    keep: (/** @type {any} */ pod) => ({ image: String(pod.spec.containers[0].image) }),
-  },
-]);
+const children = /** @type {const} */ ([{ apiVersion: 'v1', kind: 'Pod', createOnly: ['.spec'] }]);
 
 /** @typedef {import('cdk8s-reconstruct').PropsOf<typeof crd, { children: typeof children }>} Props */
 
@@ -63,10 +56,10 @@ class Ring extends Construct {
 export const ring = defineKind({
   ...{ crd, construct: Ring, children, observes: true },
   status: ({ cr, children: pods }) => {
-    const { image, members = 3 } = cr.spec;
-    const current = pods.filter((pod) => pod.image === image).length;
+    const { members = 3 } = cr.spec;
+    const current = pods.filter((pod) => pod.isCurrent).length;
     if (current === members) return { readiness: worstReadiness(pods.map(childReadiness)) };
-    const message = `${current} of ${members} members have the image ${image}`;
+    const message = `${current} of ${members} members are as they are rendered now`;
     return { readiness: { phase: 'progressing', reason: 'Replacing', message } };
   },
 });

@@ -58,7 +58,7 @@ export interface KindProps<
     }
   >;
   /**
-   * Other objects that the construct reads, by the names of its props' `references`. A change of one renders again; nothing
+   * Other objects that construct and status function read, by the names of their `references`. A change of one renders again; nothing
    * else of their types is read.
    * @default - none
    */
@@ -145,7 +145,15 @@ export interface KindProps<
    * schema of the status lacks is an error; the compiler lets it pass beside a field that is there.
    * @default - ready when every child is, by the rules of kstatus; see `childReadiness`
    */
-  readonly status?: StatusFunction<Spec, Status, ChildOf<Children[number]>, FromSchema<Config>>;
+  readonly status?: StatusFunction<
+    Spec,
+    Status,
+    [Observes, Remembers] extends [true, false]
+      ? ObservedChildOf<Children[number]>
+      : ChildOf<Children[number]>,
+    FromSchema<Config>,
+    ReferencesOf<References>
+  >;
 }
 
 /**

@@ -17,12 +17,19 @@ import type {
 } from '../contract/plan.js';
 import { Renderer } from '../render/renderer.js';
 import { isInReach, settingsOf } from '../render/synthesize.js';
-import type { OperatorError } from '../contract/error.js';
+import { OperatorError } from '../contract/error.js';
 import { secretType } from '../values/generated.js';
 import type { GeneratedSecrets, Missing } from './generated.js';
 import type { HandOver, HandOverFunction } from './hand-over.js';
 import { contributedType, hasFinalizers, isElsewhere } from '../contract/kind.js';
-import type { ContributedType, KindContext, Rendered, RenderedKind, RenderedType } from '../contract/kind.js';
+import type {
+  ContributedType,
+  KindContext,
+  ReferencedByName,
+  Rendered,
+  RenderedKind,
+  RenderedType,
+} from '../contract/kind.js';
 import { parseLabelSelector, selects } from '../values/label-selector.js';
 import type { LabelSelector } from '../values/label-selector.js';
 import { deletingReadiness, leftToDelete, NOTHING_LEFT, undoneEvent } from './deletion.js';
@@ -43,7 +50,7 @@ import { canonicalJson, contentHash } from '../values/json.js';
 import { controllerOf, keyOf, objectId, objectKey, ownerOf, refOf, splitKey } from '../contract/object.js';
 import type { AnyObject, KubernetesObject, OwnerReference } from '../contract/object.js';
 import { waitingOf } from './order.js';
-import { operatorErrorOf, reading } from '../values/origin.js';
+import { operatorErrorOf, reading, statusOrError } from '../values/origin.js';
 import {
   keepIdentity,
   keepObserved,
@@ -56,7 +63,7 @@ import {
   unreadableFor,
   withKeptStatus,
 } from '../values/projections.js';
-import type { AppliedRecord } from '../values/projections.js';
+import type { AppliedRecord, IsCurrent } from '../values/projections.js';
 import { keepPod, withTroubles } from './pods.js';
 import { childReadiness, worstReadiness } from '../values/readiness.js';
 import { groupKind } from '../contract/resource.js';
@@ -124,6 +131,10 @@ interface Desired {
   readonly rendered: Rendered;
   /** Objects that the construct was given. */
   readonly observed?: readonly AnyObject[];
+  /** Reports which of them are as they were created. @default - the construct doesn't observe them, or couldn't be rendered */
+  readonly isCurrent?: IsCurrent;
+  /** What the custom resource refers to. @default - nothing, or it couldn't be rendered */
+  readonly references?: ReferencedByName;
   readonly handedOver: readonly HandOver[];
   readonly error?: OperatorError;
   /** Whether an earlier rendering is applied until it is known why the later ones differ. @default false */
@@ -269,7 +280,9 @@ export class OwnedChildren implements Controller {
     const { remembered: last = {} } = pass.cr as { readonly remembered?: object };
     // What is remembered changes what is rendered: it stays, too.
     if (this.renderer.isHeld(keyOf(pass.cr))) return { ...pass, remembered: last };
-    const { report, error } = this.ownReport({ ...pass, remembered: last }, pass.own, []);
+    const found = this.owning.references && statusOrError(refOf(pass.cr), () => this.found(pass));
+    const read = found && !(found instanceof OperatorError) ? { references: found } : {};
+    const { report, error } = this.ownReport({ ...pass, remembered: last }, pass.own, [], read);
     const { fields = {} } = report;
     if (error || canonicalJson(fields) === canonicalJson(last)) return { ...pass, remembered: last };
     return { ...pass, remembered: fields, news: report };
@@ -394,7 +407,7 @@ export class OwnedChildren implements Controller {
    */
   private desired(pass: Pass, isFinal = true): Desired | undefined {
     const { cr, own, reader } = pass;
-    const { references, generated } = this.owning;
+    const { generated } = this.owning;
     const secret = generated && reader.get(secretType, generated.keyOf(cr));
     let control: Control = {};
     try {
@@ -407,8 +420,8 @@ export class OwnedChildren implements Controller {
       if (cr.metadata.annotations) control = controlOf(cr.metadata.annotations);
       if ((pass.isDeleted && !this.owning.finalizes) || (this.owning.decorates && !isChosen(this.owning, cr)))
         return { control, rendered: [], handedOver: [] };
-      const found = references?.resolve(cr, (...query) => reader.find(...query));
-      if (references && !found) return undefined;
+      const found = this.found(pass);
+      if (this.owning.references && !found) return undefined;
       requireReadable([cr]);
       generated?.requireClear(cr, secret);
       const { remembered, isDeleted } = pass;
@@ -428,6 +441,7 @@ export class OwnedChildren implements Controller {
       });
       return {
         ...{ control, ...rendering, handedOver: this.handedOver(cr, own) },
+        ...(found && { references: found }),
         ...(generate && { generate }),
         ...(secret && { secret }),
         ...(held && { ...(held.error ? { error: held.error } : { isHeld: true }), requeueAt: held.until }),
@@ -435,6 +449,11 @@ export class OwnedChildren implements Controller {
     } catch (thrown) {
       return { control, rendered: [], handedOver: [], error: operatorErrorOf(thrown, 'RenderFailed') };
     }
+  }
+
+  /** Returns what the custom resource refers to; undefined while that isn't known. @throws OperatorError where one is missing */
+  private found({ cr, reader }: Pass): ReferencedByName | undefined {
+    return this.owning.references?.resolve(cr, (...query) => reader.find(...query));
   }
 
   private handedOver(cr: LiveResource, children: readonly AnyObject[]): readonly HandOver[] {
@@ -625,7 +644,7 @@ export class OwnedChildren implements Controller {
       ? changes.flatMap(({ ref, error }) => (error ? { ref, error } : []))
       : [];
     const failures = desired.error ? [{ error: desired.error }, ...failed] : failed;
-    const { report: latest, error } = this.ownReport(pass, children, failures);
+    const { report: latest, error } = this.ownReport(pass, children, failures, desired);
     const { remembered } = pass;
     // What isn't said again would be forgotten.
     const isKept = remembered && (error !== undefined || this.renderer.isHeld(keyOf(cr)));
@@ -759,15 +778,24 @@ export class OwnedChildren implements Controller {
     pass: Pass,
     children: readonly AnyObject[],
     failures: readonly Failure[],
+    { references, isCurrent }: Pick<Desired, 'references' | 'isCurrent'>,
   ): { readonly report: StatusReport<object>; readonly error?: OperatorError } {
     const { cr, now, remembered: last } = pass;
     const { status } = this.functions;
     if (!status || unreadableFor(cr)) return { report: {} };
     const related = this.related(pass);
-    const input = { cr: cr as never, children, related, failures, now, ...(last && { last }) };
+    // Of fields that are remembered, children follow: they are said before it is known what is current.
+    const shown =
+      isCurrent && !this.owning.remembers
+        ? children.map((child) => ({ ...child, isCurrent: isCurrent(child) }))
+        : children;
+    const input = { cr: cr as never, children: shown, related, failures, now, ...(last && { last }) };
     return reportOf(cr, this.owning.statusFields, failures, () => {
       const settings = this.owning.settingsSchema && settingsOf(this.owning, this.context.inForce?.current);
-      return reading([...children, ...related], () => status({ ...input, settings }));
+      const found = Object.values(references ?? {}).flat();
+      return reading([...children, ...related, ...found.filter(isGiven)], () =>
+        status({ ...input, settings, references }),
+      );
     });
   }
 }

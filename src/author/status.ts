@@ -14,7 +14,10 @@ import type { KeepFunction } from './kubernetes-types.js';
 export interface StatusInput<Spec, Status, Child extends AnyObject = AnyObject> {
   /** The custom resource, with the status that was written last; what others write there calls for no new one at once. */
   readonly cr: CustomResource<Spec, Status>;
-  /** The children as the API server has them now: identity, status, and what their type's `keep` adds. */
+  /**
+   * The children as the API server has them now: identity, status, and what their type's `keep` adds; of a kind that `observes` and doesn't
+   * `remember` also `isCurrent`.
+   */
   readonly children: readonly Child[];
   /** The objects of `related` types, as kept. */
   readonly related: readonly AnyObject[];
@@ -64,13 +67,23 @@ export interface StatusReport<Status extends object> {
   readonly requeueAt?: Date;
 }
 
-/** Computes the status of a custom resource, of the settings too that the construct gets. It must be pure, and its result without counters or the current time, since a status that differs is written each time. */
+/**
+ * Computes the status of a custom resource, of the settings too that the construct gets. It must be pure, and its result without the current
+ * time, or a number that grows with each reconcile, since a status that differs is written each time.
+ */
 export type StatusFunction<
   Spec,
   Status extends object,
   Child extends AnyObject = AnyObject,
   Settings = unknown,
-> = (input: StatusInput<Spec, Status, Child> & { readonly settings: Settings }) => StatusReport<Status>;
+  References = unknown,
+> = (
+  input: StatusInput<Spec, Status, Child> & {
+    readonly settings: Settings;
+    /** The objects that the construct reads; undefined where one is missing, or it couldn't be rendered: then `failures` says why. */
+    readonly references: References | undefined;
+  },
+) => StatusReport<Status>;
 
 /** Returns the failure that the conditions show. */
 export function worstOf(failures: readonly Failure[]): OperatorError | undefined {

@@ -106,7 +106,7 @@ export class Renderer {
     cr: CustomResource,
     inputs: RenderInputs,
     live: LiveChildren,
-  ): SteadyRendering & { readonly observed?: readonly AnyObject[] } {
+  ): SteadyRendering & { readonly observed?: readonly AnyObject[]; readonly isCurrent?: IsCurrent } {
     if (!this.kind.observes) return this.steady(cr, inputs, live);
     const memory = this.memoryOf(cr);
     const given = (objects: readonly AnyObject[], isCurrent: IsCurrent): RenderInputs => {
@@ -121,7 +121,7 @@ export class Renderer {
     const { rendered, observed, isCurrent } = renderObserving(cr, observable, once);
     const rendering = this.steady(cr, given(observed, isCurrent), live, rendered);
     if (!live.isPaused) memory.last = new Set(rendering.rendered.map(objectId));
-    return { ...rendering, observed };
+    return { ...rendering, observed, isCurrent };
   }
 
   /** @param before rendering of the same inputs that was made already */

@@ -658,6 +658,26 @@ describe('OwnedChildren, references', () => {
   const render: Render = (_, __, inputs) => [
     { ...object(CONFIG_MAP, 'web'), data: checksumAnnotations(inputs?.references ?? {}) },
   ];
+  it.each([
+    ['that are there', theme, { theme: { metadata: { name: 'web' }, data: { text: 'hi' } } }],
+    ['unless one is missing', { ...theme, optional: false }, undefined],
+  ])('gives the status function what the construct reads, %s', (_, reference, expected) => {
+    let read: unknown = 'nothing';
+    const found = reference.optional ? [{ ...object(CONFIG_MAP, 'web'), data: { text: 'hi' } }] : [];
+    const find: Reader['find'] = ({ keep }) => ({ objects: found.flatMap((one) => keep(one) ?? []) });
+    const references = new ReferenceResolver(WIDGET, { theme: reference });
+    const status = (input: { readonly references: unknown }) => {
+      read = input.references;
+      return {};
+    };
+    for (const remembers of [false, true]) {
+      const one = controller({ kind: { ...kind, references, remembers }, render, status });
+      one.reconcile('shop/web', { ...readerOf({}), find }, NOW).conclude([]);
+      if (expected) expect(read).toMatchObject(expected);
+      else expect(read).toBeUndefined();
+    }
+  });
+
   it('holds one that refers to what it makes itself, and stalls it once that is sure', () => {
     const one = controller({ kind, render });
     const planAt = (milliseconds: number, live?: AnyObject): Plan => {
@@ -853,12 +873,22 @@ describe('OwnedChildren, a construct that observes its children', () => {
       render(...given);
       return [sized(2), object(DEPLOYMENT, 'web')];
     };
-    const plan = planOf(controller({ render: sizes, kind: types }), [child, object(DEPLOYMENT, 'web')]);
+    const shown: unknown[] = [];
+    const status = ({ children }: { readonly children: readonly AnyObject[] }) => {
+      shown.push(children.map((one) => one.isCurrent));
+      return {};
+    };
+    const plan = planOf(controller({ render: sizes, kind: types, status }), [
+      child,
+      object(DEPLOYMENT, 'web'),
+    ]);
+    plan.conclude([]);
     const metadata = { namespace: 'shop', name: 'web', ...GOING, labels, annotations: { note: 'mine' } };
     expect(seen.at(-1)).toEqual([
       object(DEPLOYMENT, 'web'),
       { apiVersion: 'v1', kind: 'Service', isCurrent: false, metadata },
     ]);
+    expect(shown).toEqual([[false, undefined]]);
     expect(applied(plan)[0]).toEqual(sized(2));
     expect(ownSteps(plan)[0]).toMatchObject({ createOnly });
   });

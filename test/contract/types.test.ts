@@ -256,7 +256,13 @@ describe('the types of references', () => {
   }
 
   it('are those of the objects, by name and labels', () => {
-    defineKind({ crd, construct: Guestbook, references, children: [{ apiVersion: 'v1', kind: 'Service' }] });
+    defineKind({
+      ...{ crd, construct: Guestbook, references, children: [{ apiVersion: 'v1', kind: 'Service' }] },
+      status: ({ references: read }) => {
+        expectTypeOf(read?.tls.checksum).toEqualTypeOf<string | undefined>();
+        return {};
+      },
+    });
     // @ts-expect-error The construct reads more.
     defineKind({ crd, construct: Guestbook, references: { tls: references.tls }, children: [] });
   });

@@ -26,3 +26,10 @@ test('what was applied and is seen late, after a start with an old list, is obse
   );
   expect(observed.map(({ metadata }) => metadata.name)).toEqual(['one', 'two']);
 });
+
+test('what is being deleted is observed until it is gone, also where the last rendering left it out', () => {
+  const gone = claim('one');
+  const own = [{ ...gone, metadata: { ...gone.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } }];
+  const { observed } = renderObserving(cr, { controlled: own, own, types: [], last: new Set() }, () => []);
+  expect(observed).toEqual(own);
+});
