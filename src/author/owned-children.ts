@@ -25,6 +25,7 @@ import { contributedType, hasFinalizers, isElsewhere } from '../contract/kind.js
 import type {
   ContributedType,
   KindContext,
+  KindReferences,
   ReferencedByName,
   Rendered,
   RenderedKind,
@@ -280,7 +281,8 @@ export class OwnedChildren implements Controller {
     const { remembered: last = {} } = pass.cr as { readonly remembered?: object };
     // What is remembered changes what is rendered: it stays, too.
     if (this.renderer.isHeld(keyOf(pass.cr))) return { ...pass, remembered: last };
-    const found = this.owning.references && statusOrError(refOf(pass.cr), () => this.found(pass));
+    const { references } = this.owning;
+    const found = references && statusOrError(refOf(pass.cr), () => this.found(pass, references));
     const read = found && !(found instanceof OperatorError) ? { references: found } : {};
     const { report, error } = this.ownReport({ ...pass, remembered: last }, pass.own, [], read);
     const { fields = {} } = report;
@@ -407,7 +409,7 @@ export class OwnedChildren implements Controller {
    */
   private desired(pass: Pass, isFinal = true): Desired | undefined {
     const { cr, own, reader } = pass;
-    const { generated } = this.owning;
+    const { references, generated } = this.owning;
     const secret = generated && reader.get(secretType, generated.keyOf(cr));
     let control: Control = {};
     try {
@@ -420,8 +422,8 @@ export class OwnedChildren implements Controller {
       if (cr.metadata.annotations) control = controlOf(cr.metadata.annotations);
       if ((pass.isDeleted && !this.owning.finalizes) || (this.owning.decorates && !isChosen(this.owning, cr)))
         return { control, rendered: [], handedOver: [] };
-      const found = this.found(pass);
-      if (this.owning.references && !found) return undefined;
+      const found = references && this.found(pass, references);
+      if (references && !found) return undefined;
       requireReadable([cr]);
       generated?.requireClear(cr, secret);
       const { remembered, isDeleted } = pass;
@@ -452,8 +454,8 @@ export class OwnedChildren implements Controller {
   }
 
   /** Returns what the custom resource refers to; undefined while that isn't known. @throws OperatorError where one is missing */
-  private found({ cr, reader }: Pass): ReferencedByName | undefined {
-    return this.owning.references?.resolve(cr, (...query) => reader.find(...query));
+  private found({ cr, reader }: Pass, references: KindReferences): ReferencedByName | undefined {
+    return references.resolve(cr, (...query) => reader.find(...query));
   }
 
   private handedOver(cr: LiveResource, children: readonly AnyObject[]): readonly HandOver[] {

@@ -32,10 +32,16 @@ test('lists by names, by a selector and of all in a namespace of the author foll
   await put('c', { tier: 'iron' });
   await collages.create('web', { parts: ['b', 'later', 'a'], tiers: ['gold', 'silver'] });
   await says({ parts: 'b,a', peers: 'a,b', zones: 'default' });
+  const missing = async (...parts: string[]): Promise<void> =>
+    eventually(async () => {
+      expect((await collages.get('web')).status).toMatchObject({ missing: parts });
+    });
+  await missing('later');
   await put('later', { tier: 'gold' });
   const zone = { name: 'zone', namespace: ZONES };
   await cluster.create(accounts, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: zone });
   await says({ parts: 'b,later,a', peers: 'a,b,later', zones: 'default,zone' });
+  await missing();
   await cluster.delete({ type: accounts, ...zone });
   await collages.edit('web', { parts: ['a'], tiers: [] });
   await says({ parts: 'a', peers: '', zones: 'default' });

@@ -12,6 +12,9 @@ const crd = defineCrd({
       tiers: { type: 'array', items: { type: 'string' }, default: [] },
     },
   }),
+  status: /** @type {const} */ ({
+    missing: { type: 'array', items: { type: 'string' }, description: 'Parts that are not there.' },
+  }),
 });
 
 const references = /** @type {const} */ ({
@@ -45,6 +48,10 @@ class Collage extends Construct {
 export const collage = defineKind({
   ...{ crd, references: /** @type {any} */ (references), construct: /** @type {any} */ (Collage) },
   children: [{ apiVersion: 'v1', kind: 'ConfigMap' }],
+  status: ({ cr, references: { parts } = /** @type {any} */ ({ parts: [] }) }) => {
+    const found = new Set(parts.map((/** @type {any} */ { metadata }) => metadata.name));
+    return { fields: { missing: cr.spec.parts.filter((part) => !found.has(part)) } };
+  },
 });
 
 export default { kinds: [collage] };
