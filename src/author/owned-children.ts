@@ -134,7 +134,7 @@ interface Desired {
   readonly observed?: readonly AnyObject[];
   /** Reports which of them are as they were created. @default - the construct doesn't observe them, or couldn't be rendered */
   readonly isCurrent?: IsCurrent;
-  /** What the custom resource refers to. @default - nothing, or it couldn't be rendered */
+  /** Objects that the custom resource refers to. @default - nothing, or it couldn't be rendered */
   readonly references?: ReferencedByName;
   readonly handedOver: readonly HandOver[];
   readonly error?: OperatorError;

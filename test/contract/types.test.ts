@@ -6,7 +6,7 @@ import type {
 } from '@kubernetes/client-node';
 import type { ApiObjectProps } from 'cdk8s';
 import { Construct } from 'constructs';
-import { describe, expectTypeOf, it } from 'vitest';
+import { describe, expect, expectTypeOf, it } from 'vitest';
 import type { KosmosAppService } from '../../imports/kosmos.io.js';
 import { defineCrd } from '../../src/author/define-crd.js';
 import { defineKind } from '../../src/author/define-kind.js';
@@ -93,6 +93,7 @@ describe('the types of a CRD that defineCrd makes', () => {
         },
       },
     });
+    expect(spread.kind).toBe('CustomResourceDefinition');
     expectTypeOf<StatusOf<typeof spread>>().toEqualTypeOf<{
       readonly nested?: { readonly a?: string; readonly b?: string };
     }>();
