@@ -65,7 +65,7 @@ import {
   withKeptStatus,
 } from '../values/projections.js';
 import type { AppliedRecord, IsCurrent } from '../values/projections.js';
-import { keepPod, withTroubles } from './pods.js';
+import { keepsTroubles, withTroubles } from './pods.js';
 import { childReadiness, worstReadiness } from '../values/readiness.js';
 import { groupKind } from '../contract/resource.js';
 import type { ResourceType } from '../contract/resource.js';
@@ -765,7 +765,7 @@ export class OwnedChildren implements Controller {
   }
 
   private childrenReadiness(pass: Pass, children: readonly AnyObject[]): Readiness {
-    const pods = this.owning.related?.filter(({ keep }) => keep === keepPod);
+    const pods = this.owning.related?.filter(({ keep }) => keepsTroubles.has(keep));
     return withTroubles(worstReadiness(children.map(childReadiness)), children, this.related(pass, pods));
   }
 

@@ -25,21 +25,35 @@ export interface PodTrouble {
 
 /**
  * Returns what `related` of `defineKind` takes for the Pods of its workloads, by the label that `selectorLabels` gives their
- * templates. Where the kind has no status function, the conditions then say what keeps Pods from running, as
+ * templates. Where no status function returns a `readiness`, the conditions then say what keeps Pods from running, as
  * `ImagePullBackOff`. Of Pods that run, nothing is kept.
+ *
+ * @param own with a `keep`, what that returns is kept too, but for `trouble`, `startingSince` and `controller`
  *
  * @example
  * ```ts
  * defineKind({ crd, construct, children, related: [podsOf(crd)] });
  * ```
  */
-export function podsOf(kind: NamedKind | CustomResourceDefinition): RelatedTypeProps {
+export function podsOf(
+  kind: NamedKind | CustomResourceDefinition,
+  own: Partial<Pick<RelatedTypeProps, 'keep'>> = {},
+): RelatedTypeProps {
   const [label = ''] = Object.keys(selectorLabels(kind, ''));
+  const keep: RelatedTypeProps['keep'] = (pod) => {
+    const [more, kept] = [own.keep?.(pod), keepPod(pod)];
+    const { trouble, startingSince, controller, ...others } = more ?? {};
+    return (more ?? kept) && { ...others, ...kept };
+  };
+  keepsTroubles.add(keep);
   return {
-    ...{ apiVersion: 'v1', kind: 'Pod', selector: label, keep: keepPod },
+    ...{ apiVersion: 'v1', kind: 'Pod', selector: label, keep },
     nameOf: ({ metadata }) => metadata.labels?.[label],
   };
 }
+
+/** Functions `keep` of `podsOf`. */
+export const keepsTroubles = new WeakSet<RelatedTypeProps['keep']>();
 
 /** Keeps nothing of a pod that runs, or whose containers are about to. */
 export function keepPod(pod: AnyObject): (KeptPod & Readonly<Record<string, unknown>>) | undefined {

@@ -178,6 +178,9 @@ describe('OwnedChildren, with the Pods of its workloads', () => {
       ...['False', 'ImagePullBackOff', `${counted}; ${pull}`],
     ]);
     expect(readyOf([podOf('web-0a1b', 'ErrImagePull')])).toEqual(['Unknown', 'RollingOut', counted]);
+    const keep = () => ({ ip: '10.0.0.1' });
+    const kind = { related: [{ ...POD, ...podsOf(WIDGET, { keep }), namespaced: true, plural: 'pods' }] };
+    expect(readyOf([podOf('web-5d8f', 'ErrImagePull')], 2, { kind })[1]).toBe('ImagePullBackOff');
     // A StatefulSet, or a Deployment of a longer name.
     expect(readyOf([podOf('web-db-0a1b', 'ErrImagePull')])[1]).toBe('ImagePullBackOff');
   });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { ObjectOf } from '../../../src/author/kubernetes-types.js';
 import type { AnyObject } from '../../../src/contract/object.js';
 import { keepPod, podsOf, type PodTrouble } from '../../../src/author/pods.js';
 
@@ -209,3 +210,17 @@ test.each(['kosmos.io/v1', 'app.example.com/v1'])(
     expect(nameOf(pod({}, { labels: { app: 'web' } }))).toBeUndefined();
   },
 );
+
+test('keeps of a pod what an own function returns beside its troubles, and under other names', () => {
+  const kind = { apiVersion: 'kosmos.io/v1', kind: 'AppService' };
+  const podIP = '10.0.0.1';
+  const stuck = pod({ podIP, containerStatuses: [waiting('InvalidImageName')] });
+  const { keep } = podsOf(kind, {
+    keep: ({ status }: ObjectOf<'v1', 'Pod'>) => ({ ip: status?.podIP, controller: {} }),
+  });
+
+  expect(keep(stuck)).toEqual({ ip: podIP, ...keepPod(stuck) });
+  expect(keep(pod({ podIP }))).toEqual({ ip: podIP });
+  const { keep: few } = podsOf(kind, { keep: () => undefined });
+  expect([few(stuck), few(pod({}))]).toEqual([keepPod(stuck), undefined]);
+});
