@@ -30,6 +30,11 @@ export interface CrdProps<Spec extends StructuralSchema | LibrarySchema, Status 
   readonly status?: Status;
   /** Columns of `kubectl get` between Ready, Reason and Age, which are always there. @default - nothing */
   readonly columns?: readonly CrdColumn[];
+  /**
+   * Paths of the numbers that `kubectl scale` and autoscalers write and read, as `.spec.replicas`, which is required or has a default, and
+   * `.status.replicas`; a HorizontalPodAutoscaler needs that of the label selector of the Pods, too, a text. @default - none
+   */
+  readonly scale?: Readonly<Record<(typeof SCALE)[number], string>> & { readonly labelSelectorPath?: string };
   /** Rules in CEL about the whole custom resource, e.g. about the length of its name. @default - none */
   readonly rules?: readonly CelRule[];
 }
@@ -63,8 +68,8 @@ export interface CelRule {
  * **Caveats.** One version. A CRD with several is written as YAML.
  *
  * **Errors.** `InvalidDefinition`, with the place, for what the API server may take without a word: an option or a keyword that there
- * is not, a required member that isn't among the properties, a member of the status that is the operator's own, a column that leads
- * nowhere. Its types say the rest, and the API server when the CRD is installed.
+ * is not, a required member that isn't among the properties, a member of the status that is the operator's own, a column or a path of
+ * `scale` that leads nowhere. Its types say the rest, and the API server when the CRD is installed.
  */
 export function defineCrd<
   const Spec extends StructuralSchema | LibrarySchema,
@@ -73,7 +78,7 @@ export function defineCrd<
 >(props: CrdProps<Spec, Status>): TypedCrd<FromSchema<Spec>, FromStatus<Status>> {
   checkNames('defineCrd', props, NAMES, 'takes { group, kind, description, spec }', REQUIRED);
   const { group, kind, version = 'v1', scope = 'Namespaced', description, rules, columns = [] } = props;
-  const plural = props.plural ?? guessPlural(kind);
+  const { plural = guessPlural(kind), scale } = props;
   const schema: StructuralSchema = {
     type: 'object',
     description,
@@ -93,6 +98,9 @@ export function defineCrd<
   columns.forEach(({ jsonPath }, index) => {
     checkPath(`defineCrd: columns[${index}]`, jsonPath, schema);
   });
+  if (scale) checkNames('defineCrd: scale', scale, [...SCALE, 'labelSelectorPath'], SCALE_HINT, SCALE);
+  for (const [name, path = ''] of Object.entries<string | undefined>(scale ?? {}))
+    checkPath(`defineCrd: scale.${name}`, path, schema, name === 'labelSelectorPath' ? 'string' : 'integer');
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
@@ -113,7 +121,7 @@ export function defineCrd<
           name: version,
           served: true,
           storage: true,
-          subresources: { status: {} },
+          subresources: { status: {}, ...(scale && { scale }) },
           additionalPrinterColumns: [...OUTCOME, ...columns, AGE, MESSAGE],
           schema: { openAPIV3Schema: schema },
         },
@@ -137,8 +145,10 @@ const MESSAGE = readyColumn('Message', 'message', 'Why it is ready, or why not, 
 const REQUIRED = ['group', 'kind', 'description', 'spec'];
 const NAMES = [
   ...REQUIRED,
-  ...['version', 'plural', 'shortNames', 'categories', 'scope', 'status', 'columns', 'rules'],
+  ...['version', 'plural', 'shortNames', 'categories', 'scope', 'status', 'columns', 'scale', 'rules'],
 ];
+const SCALE = ['specReplicasPath', 'statusReplicasPath'] as const;
+const SCALE_HINT = "write { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' }";
 
 /** Returns a schema as a CRD has it, also of one of a library. @throws OperatorError `InvalidDefinition` */
 function schemaOf(where: string, given: StructuralSchema | LibrarySchema): StructuralSchema {
@@ -178,9 +188,10 @@ function checkSchema(where: string, schema: StructuralSchema): void {
 
 /**
  * Refuses the path of a column that is misspelt, which would stay empty. It is followed as far as it is made of names alone.
+ * @param type of the field that it has to lead to; any where it is left out
  * @throws OperatorError `InvalidDefinition`
  */
-function checkPath(where: string, jsonPath: string, schema: StructuralSchema): void {
+function checkPath(where: string, jsonPath: string, schema: StructuralSchema, type?: string): void {
   let at = schema;
   let done = '';
   for (const [step, name = ''] of jsonPath.matchAll(/\.([\w-]+)/gy)) {
@@ -189,13 +200,15 @@ function checkPath(where: string, jsonPath: string, schema: StructuralSchema): v
     if (isOpen || done === '.metadata') return;
     const next = Object.hasOwn(properties, name) ? properties[name] : undefined;
     if (!next) {
-      const known = Object.keys(properties).join(', ') || 'nothing';
+      const remedy = type ? `; add ${name}: { type: '${type}' }` : '';
+      const known = (Object.keys(properties).join(', ') || 'nothing') + remedy;
       const place = done || 'the custom resource';
       throw misdefined(where, `${jsonPath} leads nowhere, since ${place} has no ${name}, only ${known}`);
     }
     at = next;
     done += step;
   }
+  if (type && at.type !== type) throw misdefined(where, `${jsonPath} leads to no field of type: '${type}'`);
 }
 
 const text = (description: string, more: object = {}): StructuralSchema => ({

@@ -29,6 +29,11 @@ const POINT = {
   required: ['x', 'z'],
   properties: { x: { type: 'integer' }, y: { type: 'integer' }, z: { type: 'integer', default: 0 } },
 };
+const SHARDS = {
+  spec: { type: 'object', properties: { shards: { type: 'integer' } } },
+  status: { shards: { type: 'integer' } },
+} as const;
+const SCALE = { specReplicasPath: '.spec.shards', statusReplicasPath: '.status.shards' };
 const IMAGE = { name: 'Image', type: 'string', jsonPath: '.spec.image' };
 
 describe('defineCrd', () => {
@@ -72,15 +77,17 @@ describe('defineCrd', () => {
   it('takes what is given', () => {
     const names = { shortNames: ['gal'], categories: ['all'] };
     const crd = defineCrd({
-      ...{ ...PROPS, ...names, version: 'v1beta1', plural: 'gallery', scope: 'Cluster' },
+      ...{ ...PROPS, ...SHARDS, scale: SCALE },
+      ...{ ...names, version: 'v1beta1', plural: 'gallery', scope: 'Cluster' },
       rules: [{ rule: 'size(self.metadata.name) <= 52', message: 'too long' }],
-      columns: [{ name: 'Image', type: 'string', jsonPath: '.spec.image' }],
+      columns: [{ name: 'Shards', type: 'integer', jsonPath: '.spec.shards' }],
     });
     expect(crd.metadata.name).toBe('gallery.web.example.com');
     expect(crd.spec).toMatchObject({ scope: 'Cluster', names, versions: [{ name: 'v1beta1' }] });
     const [version] = crd.spec.versions;
     const columns = version?.additionalPrinterColumns?.map(({ name }) => name);
-    expect(columns).toEqual(['Ready', 'Reason', 'Image', 'Age', 'Message']);
+    expect(columns).toEqual(['Ready', 'Reason', 'Shards', 'Age', 'Message']);
+    expect(version?.subresources).toEqual({ status: {}, scale: SCALE });
     expect(version?.schema.openAPIV3Schema['x-kubernetes-validations']).toHaveLength(1);
   });
 
@@ -109,6 +116,21 @@ describe('defineCrd', () => {
       { columns: [{ ...IMAGE, jsonPath: '.spec.imgae' }] },
       'defineCrd: columns[0]: .spec.imgae leads nowhere, since .spec has no imgae, only image, ports, labels',
     ],
+    [{ scale: SCALE }, 'defineCrd: scale.specReplicasPath: .spec.shards leads nowhere, since .spec has no'],
+    [
+      { ...SHARDS, status: {}, scale: SCALE },
+      "only observedGeneration, conditions; add shards: { type: 'integer' }",
+    ],
+    [
+      { ...SHARDS, scale: { ...SCALE, labelSelectorPath: '.status.shards' } },
+      "scale.labelSelectorPath: .status.shards leads to no field of type: 'string'",
+    ],
+    [
+      { ...SHARDS, scale: { ...SCALE, specReplicasPath: 'spec.shards' } },
+      "spec.shards leads to no field of type: 'integer'",
+    ],
+    [{ scale: { replicas: '.spec.shards' } }, 'scale: unknown option replicas'],
+    [{ scale: { specReplicasPath: '.spec.shards' } }, 'statusReplicasPath is missing'],
   ])('refuses %j: %s', (props, message) => {
     const failed = (): unknown => define(props);
     expect(failed).toThrow(OperatorError);

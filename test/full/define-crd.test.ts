@@ -37,6 +37,7 @@ const crd = defineCrd({
   },
   status: { readyReplicas: { type: 'integer', format: 'int32' } },
   columns: [{ name: 'Image', type: 'string', jsonPath: '.spec.image' }],
+  scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.readyReplicas' },
 });
 const kind = defineKind({ crd, construct: Construct, children: [] });
 
@@ -72,6 +73,10 @@ test('the API server takes a CRD of defineCrd whole, and holds custom resources 
   });
   expect((await create('none', {})).body.message).toContain('spec.image: Required value');
   expect((await create('a'.repeat(53), { image: 'a' })).body.message).toContain('the name is too long');
+
+  await kubectl(['scale', 'gb/home', '--replicas', '3', '-n', namespace]);
+  const scaled = await cluster.send('GET', `${path}/home/scale`);
+  expect(scaled.body).toMatchObject({ spec: { replicas: 3 }, status: { replicas: 0 } });
 
   const table = await kubectl(['get', 'gb', '-n', namespace]);
   expect(table.stdout.split('\n')[0]?.split(/ +/)).toEqual(['NAME', 'READY', 'REASON', 'IMAGE', 'AGE']);
