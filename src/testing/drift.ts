@@ -8,11 +8,12 @@ import {
   isHashAnnotation,
   PAUSED_ANNOTATION,
 } from '../contract/names.js';
-import { controllerOf, describeRef, objectId } from '../contract/object.js';
+import { describeRef, keyOf, objectId } from '../contract/object.js';
 import type { AnyObject, FieldsV1 } from '../contract/object.js';
 import { describePath, fieldAt } from '../engine/steps/managed-fields.js';
 import type { FieldPath } from '../engine/steps/managed-fields.js';
 import { offerTo } from '../engine/steps/apply.js';
+import { ownerUidOf, recordOf } from '../values/projections.js';
 import { ifRefused, renderingOf } from './audit.js';
 import { collection } from './cluster.js';
 import { ownEntries } from './compare.js';
@@ -248,14 +249,14 @@ export async function adoption(run: ConformanceRun): Promise<Outcome> {
   const failures = await trialOfEach(run, runs, async (trial, { sample, origin }) => {
     const expected = await undisturbed(run, sample);
     await trial.startWith(sample);
-    // What is elsewhere has no owner to lose.
-    const left = (await trial.objects()).filter((object) => controllerOf(object) || trial.isShared(object));
-    const mark = async (metadata: object): Promise<void> => {
-      for (const object of left) await cluster.merge(trial.placeOf(object), { metadata });
+    // What is elsewhere goes with its owner, unless it is kept.
+    const left = (await trial.objects()).filter((object) => recordOf(object)?.of?.isKept ?? true);
+    const mark = async (change: (object: AnyObject) => object): Promise<void> => {
+      for (const object of left) await cluster.merge(trial.placeOf(object), { metadata: change(object) });
     };
     if (origin === 'unreferenced') {
       trial.steps.push('take the owner reference off its objects');
-      await mark({ ownerReferences: null });
+      await mark(() => ({ ownerReferences: null }));
     } else {
       await trial.delete('Orphan');
       await eventually(async () => {
@@ -265,19 +266,19 @@ export async function adoption(run: ConformanceRun): Promise<Outcome> {
       if (origin === 'foreign') trial.steps.push('make its objects look like those of others');
       // Without field managers, nothing says who has made them.
       if (origin === 'foreign')
-        await mark({ annotations: { [APPLIED_HASH_ANNOTATION]: null }, managedFields: [{}] });
+        await mark(() => ({ annotations: { [APPLIED_HASH_ANNOTATION]: null }, managedFields: [{}] }));
       await trial.create(sample);
-      await trial.settled();
+      const cr = await trial.settled();
       const uids = left.map(({ metadata }) => metadata.uid);
       const taken = (await trial.objects()).find(
-        (object) => uids.includes(object.metadata.uid) && controllerOf(object),
+        (object) => uids.includes(object.metadata.uid) && ownerUidOf(object) === cr.metadata.uid,
       );
       if (taken) throw new Error(`it takes ${describeRef(taken)}, which isn't handed over to it`);
       trial.steps.push('hand them over to it');
-      const offer = offerTo({ kind: kind.type.kind, name: trial.name }, {});
-      await mark({ annotations: { [ADOPT_BY_ANNOTATION]: offer } });
+      const owner = { kind: kind.type.kind, name: trial.name, recordedKey: keyOf(cr) };
+      await mark(({ metadata }) => ({ annotations: { [ADOPT_BY_ANNOTATION]: offerTo(owner, metadata) } }));
       await rolledOut(trial);
-      await mark({ annotations: { [ADOPT_BY_ANNOTATION]: null } });
+      await mark(() => ({ annotations: { [ADOPT_BY_ANNOTATION]: null } }));
     }
     await becomes(trial, expected);
     const uids = (await trial.objects()).map(({ metadata }) => metadata.uid);

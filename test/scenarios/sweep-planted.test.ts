@@ -215,7 +215,7 @@ test('of a sound kind with generated values and references, nothing is reported'
 });
 
 test.each<{ kind: Kind; spec: object; checks: readonly CheckName[] }>([
-  { kind: keeper, spec: {}, checks: ['ownership', 'deletion'] },
+  { kind: keeper, spec: {}, checks: ['ownership', 'deletion', 'adoption'] },
   { kind: parting, spec: { last: 'words' }, checks: ['deletion'] },
   { kind: latch, spec: { open: true }, checks: ['memory'] },
 ])('of a sound $kind.name, nothing is reported', async ({ kind, spec, checks }) => {
