@@ -1,3 +1,5 @@
+import { isUtf8 } from 'node:buffer';
+import { gunzipSync } from 'node:zlib';
 import { COMPOSED_ANNOTATION, isHashAnnotation, isRecordAnnotation } from '../contract/names.js';
 import { SECRET_CHECKSUM } from '../values/json.js';
 import type { AnyObject, ManagedFieldsEntry } from '../contract/object.js';
@@ -49,7 +51,7 @@ export function normal(objects: readonly AnyObject[], cr: Named): Normal {
     const here = elsewhere === undefined ? text : text.replaceAll(elsewhere, '<elsewhere>');
     return here.replaceAll(uid, '<uid>').replaceAll(namespace, '<namespace>').replaceAll(name, '<name>');
   };
-  const entries = objects.map((object) => {
+  const entries = decoded(objects, digests).map((object) => {
     const { metadata } = object;
     const json = JSON.stringify(comparable(object)).replaceAll(TOKEN_VOLUME, 'kube-api-access');
     const [isElsewhere, isHere] = [elsewhere, namespace].map((each) => metadata.namespace === each);
@@ -58,6 +60,19 @@ export function normal(objects: readonly AnyObject[], cr: Named): Normal {
     return [id, anonymous(json.replaceAll(metadata.uid ?? ' ', '<own uid>'))] as const;
   });
   return byId(entries);
+}
+
+/** Returns objects with the texts of Secrets, also compressed ones, in place of their base64, which hides names. */
+export function decoded(objects: readonly AnyObject[], except: readonly string[] = []): AnyObject[] {
+  const textOf = ([key, value]: [string, unknown]): [string, unknown] => {
+    const bytes = Buffer.from(String(value), 'base64');
+    const plain = bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes;
+    return [key, isUtf8(plain) && !except.includes(value as string) ? plain.toString() : value];
+  };
+  return objects.map((object) => {
+    if (groupKind(object) !== 'Secret') return object;
+    return { ...object, data: Object.fromEntries(Object.entries(object.data ?? {}).map(textOf)) };
+  });
 }
 
 function comparable(object: AnyObject): Normal {
@@ -124,7 +139,7 @@ export function digestsOf(
   objects = made(name),
 ): readonly string[] {
   const other = `${name.startsWith('z') ? 'y' : 'z'}${name.slice(1)}`;
-  const found = differences(objects, made(other)).flatMap(({ expected, found: now }) => {
+  const found = differences(decoded(objects), decoded(made(other))).flatMap(({ expected, found: now }) => {
     if (typeof expected !== 'string' || typeof now !== 'string' || expected.length !== now.length) return [];
     const renamed = expected.replaceAll(name, other);
     if (renamed === expected && DIGEST.test(expected)) return [expected];

@@ -5,7 +5,7 @@ import { objectId } from '../contract/object.js';
 import type { AnyObject } from '../contract/object.js';
 import { withShiftedDateAndRandom } from '../render/renderer.js';
 import { schemasBelow } from '../validate/unchanged.js';
-import { byId, differences, digestsOf, withoutDigests } from './compare.js';
+import { byId, decoded, differences, digestsOf, withoutDigests } from './compare.js';
 import type { Failure, Outcome } from './report.js';
 import { isContributed, rendered } from './tested-kind.js';
 import type { Sample, TestedKind } from './tested-kind.js';
@@ -70,7 +70,7 @@ export function rendering(tested: TestedKind): Outcome {
     // Under another name, a hash of the name differs too.
     const alike = (name: string, objects: AnyObject[]): unknown => {
       const digests = digestsOf((other) => made(other, sample), name, objects);
-      return anonymous(objects, name, digests);
+      return anonymous(decoded(objects), name, digests);
     };
     const exact = (objects: AnyObject[]): unknown => anonymous(objects, first, []);
     const shown = JSON.stringify(sample.spec);

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
 import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
 import { expect, test } from 'vitest';
@@ -53,6 +54,21 @@ test('a hash of a text that has the name in it is no difference', () => {
   }
   const children = [{ apiVersion: 'v1', kind: 'ConfigMap' }];
   const kind = defineKind({ crd: plantedCrd(), construct: Hashing, children });
+
+  expect(rendering(tested(kind)).failures).toEqual([]);
+});
+
+test('a name in the compressed text of a Secret is no difference, whatever its size', () => {
+  class Compressing extends Construct {
+    constructor(scope: Construct, id: string, { metadata: { name } }: CustomResourceProps<PlantedSpec>) {
+      super(scope, id);
+      // Longer, also as base64, where the name begins otherwise.
+      const data = { zip: gzipSync(`fir- fir- ${name}`).toString('base64') };
+      new ApiObject(this, 'Secret', { apiVersion: 'v1', kind: 'Secret', metadata: { name }, data });
+    }
+  }
+  const children = [{ apiVersion: 'v1', kind: 'Secret' }];
+  const kind = defineKind({ crd: plantedCrd(), construct: Compressing, children });
 
   expect(rendering(tested(kind)).failures).toEqual([]);
 });

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
 import { Construct } from 'constructs';
 import { expect, test } from 'vitest';
 import { defineCrd } from '../../src/author/define-crd.js';
@@ -261,6 +262,24 @@ test('the record of texts in a Secret is no difference', () => {
   };
 
   expect(normalOf('c1d28a ef44b3 a1')).toEqual(normalOf('c8b9e7 f3648b b2'));
+});
+
+test('texts in a Secret have no names of the site, also where they are compressed; bytes stay', () => {
+  const normalOf = (name: string, namespace: string, value: string): Normal => {
+    const text = `postgres://${name}.${namespace}.svc`;
+    const [plain, zip] = [Buffer.from(text), gzipSync(text)].map((bytes) => bytes.toString('base64'));
+    const data = { plain, zip, bytes: '//4=', generated: value };
+    const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { namespace, name }, data };
+    return normal([secret], { name, namespace, uid: 'uid', digests: [value] });
+  };
+
+  const [one, two] = [normalOf('one', 'shop', 'YWJj'), normalOf('other', 'store', 'eHl6')];
+
+  expect(one).toEqual(two);
+  const text = 'postgres://<name>.<namespace>.svc';
+  expect(one).toMatchObject({
+    'Secret <name>': { data: { plain: text, zip: text, bytes: '//4=', generated: '<digest>' } },
+  });
 });
 
 test('owned fields are found, read and replaced where they are, but for the keys of items', () => {
