@@ -167,6 +167,7 @@ export type {
   ReferenceOptions,
   ReferenceProps,
   ReferencesOf,
+  StatusReferencesOf,
   ReferenceWays,
 } from './author/references.js';
 export type { LabelSelector } from './values/label-selector.js';

@@ -99,8 +99,14 @@ export function defineCrd<
     checkPath(`defineCrd: columns[${index}]`, jsonPath, schema);
   });
   if (scale) checkNames('defineCrd: scale', scale, [...SCALE, 'labelSelectorPath'], SCALE_HINT, SCALE);
-  for (const [name, path = ''] of Object.entries<string | undefined>(scale ?? {}))
-    checkPath(`defineCrd: scale.${name}`, path, schema, name === 'labelSelectorPath' ? 'string' : 'integer');
+  for (const [name, path] of Object.entries<string | undefined>(scale ?? {}))
+    if (path !== undefined)
+      checkPath(
+        `defineCrd: scale.${name}`,
+        path,
+        schema,
+        name === 'labelSelectorPath' ? 'string' : 'integer',
+      );
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
@@ -188,7 +194,7 @@ function checkSchema(where: string, schema: StructuralSchema): void {
 
 /**
  * Refuses the path of a column that is misspelt, which would stay empty. It is followed as far as it is made of names alone.
- * @param type of the field that it has to lead to; any where it is left out
+ * @param type that its field has to have @default - any
  * @throws OperatorError `InvalidDefinition`
  */
 function checkPath(where: string, jsonPath: string, schema: StructuralSchema, type?: string): void {
@@ -208,7 +214,11 @@ function checkPath(where: string, jsonPath: string, schema: StructuralSchema, ty
     at = next;
     done += step;
   }
-  if (type && at.type !== type) throw misdefined(where, `${jsonPath} leads to no field of type: '${type}'`);
+  if (type && (done !== jsonPath || at.type !== type))
+    throw misdefined(
+      where,
+      `${jsonPath} leads to no field of type: '${type}'; write its names from the start, as in .spec.replicas`,
+    );
 }
 
 const text = (description: string, more: object = {}): StructuralSchema => ({

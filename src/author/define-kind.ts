@@ -19,7 +19,7 @@ import { inNamespaces } from './namespace-selector.js';
 import { OwnedChildren } from './owned-children.js';
 import type { OwnFunctions } from './owned-children.js';
 import { referencesOf } from './references.js';
-import type { ReferenceProps, ReferencesOf } from './references.js';
+import type { ReferenceProps, ReferencesOf, StatusReferencesOf } from './references.js';
 import type { RelatedTypeProps, StatusFunction } from './status.js';
 import type { FromSchema, TypedCrd } from './typed-crd.js';
 
@@ -148,11 +148,10 @@ export interface KindProps<
   readonly status?: StatusFunction<
     Spec,
     Status,
-    [Observes, Remembers] extends [true, false]
-      ? ObservedChildOf<Children[number]>
-      : ChildOf<Children[number]>,
+    ChildOf<Children[number]> &
+      ([Observes, Remembers] extends [true, false] ? { readonly isCurrent?: boolean } : unknown),
     FromSchema<Config>,
-    ReferencesOf<References>
+    StatusReferencesOf<References>
   >;
 }
 

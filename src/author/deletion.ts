@@ -48,8 +48,10 @@ export function deletingReadiness(cr: LiveResource, { phase, reason, message }: 
   const waits = `Deletion waits: ${message}`;
   if (phase !== 'stalled' && phase !== 'failing')
     return { phase: 'failing', reason: DELETING, message: waits };
-  const remedy = `Correct that, or annotate ${describeRef(refOf(cr))} with ${GIVE_UP_ANNOTATION}=true to delete it without what is left to do`;
-  return { phase, reason: phase === 'stalled' ? reason : DELETING, message: `${waits}. ${remedy}` };
+  const giveUp = `annotate ${describeRef(refOf(cr))} with ${GIVE_UP_ANNOTATION}=true to delete it without what is left to do`;
+  return phase === 'stalled'
+    ? { phase, reason, message: `${waits}. Correct that, or ${giveUp}` }
+    : { phase, reason: DELETING, message: `${waits}. It is tried again; if that can't succeed, ${giveUp}` };
 }
 
 /** Returns the event of work that a namespace which is being deleted doesn't allow; about the namespace, since none can be created in it. */

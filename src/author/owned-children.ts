@@ -17,7 +17,7 @@ import type {
 } from '../contract/plan.js';
 import { Renderer } from '../render/renderer.js';
 import { isInReach, settingsOf } from '../render/synthesize.js';
-import { OperatorError } from '../contract/error.js';
+import type { OperatorError } from '../contract/error.js';
 import { secretType } from '../values/generated.js';
 import type { GeneratedSecrets, Missing } from './generated.js';
 import type { HandOver, HandOverFunction } from './hand-over.js';
@@ -51,7 +51,8 @@ import { canonicalJson, contentHash } from '../values/json.js';
 import { controllerOf, keyOf, objectId, objectKey, ownerOf, refOf, splitKey } from '../contract/object.js';
 import type { AnyObject, KubernetesObject, OwnerReference } from '../contract/object.js';
 import { waitingOf } from './order.js';
-import { operatorErrorOf, reading, statusOrError } from '../values/origin.js';
+import { withoutData } from './references.js';
+import { operatorErrorOf, reading } from '../values/origin.js';
 import {
   keepIdentity,
   keepObserved,
@@ -132,9 +133,9 @@ interface Desired {
   readonly rendered: Rendered;
   /** Objects that the construct was given. */
   readonly observed?: readonly AnyObject[];
-  /** Reports which of them are as they were created. @default - the construct doesn't observe them, or couldn't be rendered */
+  /** Reports which of them are as they are rendered now. @default - the construct doesn't observe them, or couldn't be rendered */
   readonly isCurrent?: IsCurrent;
-  /** Objects that the custom resource refers to. @default - nothing, or it couldn't be rendered */
+  /** Objects that the custom resource refers to. @default - none, or one is missing */
   readonly references?: ReferencedByName;
   readonly handedOver: readonly HandOver[];
   readonly error?: OperatorError;
@@ -282,9 +283,16 @@ export class OwnedChildren implements Controller {
     // What is remembered changes what is rendered: it stays, too.
     if (this.renderer.isHeld(keyOf(pass.cr))) return { ...pass, remembered: last };
     const { references } = this.owning;
-    const found = references && statusOrError(refOf(pass.cr), () => this.found(pass, references));
-    const read = found && !(found instanceof OperatorError) ? { references: found } : {};
-    const { report, error } = this.ownReport({ ...pass, remembered: last }, pass.own, [], read);
+    let found: ReferencedByName | undefined;
+    const failures: Failure[] = [];
+    try {
+      found = references && this.found(pass, references);
+    } catch (thrown) {
+      failures.push({ error: operatorErrorOf(thrown, 'RenderFailed') });
+    }
+    const { report, error } = this.ownReport({ ...pass, remembered: last }, pass.own, failures, {
+      ...(found && { references: found }),
+    });
     const { fields = {} } = report;
     if (error || canonicalJson(fields) === canonicalJson(last)) return { ...pass, remembered: last };
     return { ...pass, remembered: fields, news: report };
@@ -412,6 +420,7 @@ export class OwnedChildren implements Controller {
     const { references, generated } = this.owning;
     const secret = generated && reader.get(secretType, generated.keyOf(cr));
     let control: Control = {};
+    let found: ReferencedByName | undefined;
     try {
       const generate = pass.isDeleted
         ? undefined
@@ -422,7 +431,7 @@ export class OwnedChildren implements Controller {
       if (cr.metadata.annotations) control = controlOf(cr.metadata.annotations);
       if ((pass.isDeleted && !this.owning.finalizes) || (this.owning.decorates && !isChosen(this.owning, cr)))
         return { control, rendered: [], handedOver: [] };
-      const found = references && this.found(pass, references);
+      found = references && this.found(pass, references);
       if (references && !found) return undefined;
       requireReadable([cr]);
       generated?.requireClear(cr, secret);
@@ -449,7 +458,8 @@ export class OwnedChildren implements Controller {
         ...(held && { ...(held.error ? { error: held.error } : { isHeld: true }), requeueAt: held.until }),
       };
     } catch (thrown) {
-      return { control, rendered: [], handedOver: [], error: operatorErrorOf(thrown, 'RenderFailed') };
+      const error = operatorErrorOf(thrown, 'RenderFailed');
+      return { control, rendered: [], handedOver: [], error, ...(found && { references: found }) };
     }
   }
 
@@ -786,7 +796,7 @@ export class OwnedChildren implements Controller {
     const { status } = this.functions;
     if (!status || unreadableFor(cr)) return { report: {} };
     const related = this.related(pass);
-    // Of fields that are remembered, children follow: they are said before it is known what is current.
+    // Where children follow from what is remembered, it isn't known yet which are current.
     const shown =
       isCurrent && !this.owning.remembers
         ? children.map((child) => ({ ...child, isCurrent: isCurrent(child) }))
@@ -794,10 +804,8 @@ export class OwnedChildren implements Controller {
     const input = { cr: cr as never, children: shown, related, failures, now, ...(last && { last }) };
     return reportOf(cr, this.owning.statusFields, failures, () => {
       const settings = this.owning.settingsSchema && settingsOf(this.owning, this.context.inForce?.current);
-      const found = Object.values(references ?? {}).flat();
-      return reading([...children, ...related, ...found.filter(isGiven)], () =>
-        status({ ...input, settings, references }),
-      );
+      const found = references && withoutData(references);
+      return reading([...children, ...related], () => status({ ...input, settings, references: found }));
     });
   }
 }

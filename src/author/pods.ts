@@ -52,7 +52,7 @@ export function podsOf(
   };
 }
 
-/** Functions `keep` of `podsOf`. */
+/** The `keep` of each list that `podsOf` has made: by it, an adapter knows that their troubles are kept. */
 export const keepsTroubles = new WeakSet<RelatedTypeProps['keep']>();
 
 /** Keeps nothing of a pod that runs, or whose containers are about to. */

@@ -49,7 +49,7 @@ export interface ReferenceOptions<Spec> extends ResourceTypeProps {
    */
   readonly optional?: boolean;
   /**
-   * Whether the construct gets the data of a Secret. They are kept in memory, and whatever it renders of them is stored unencrypted in
+   * Whether the construct gets the data of a Secret, which the status function never does. They are kept in memory, and whatever it renders of them is stored unencrypted in
    * its children.
    * @default false - their checksum alone
    */
@@ -71,6 +71,11 @@ export type ReferencesOf<Props> = {
     ? ReferencedOf<Props[Name]> | MaybeMissing<Props[Name]>
     : readonly ReferencedOf<Props[Name]>[];
 };
+
+/** Type of `references` in a status function, which gets no data of Secrets. */
+export type StatusReferencesOf<Props> = ReferencesOf<{
+  readonly [Name in keyof Props]: Omit<Props[Name], 'data'>;
+}>;
 
 type MaybeMissing<Props> = Props extends { readonly optional: true }
   ? undefined
@@ -210,7 +215,7 @@ export class ReferenceResolver implements KindReferences {
     const wanted = labels ? matchLabels && { matchLabels } : selector?.(cr);
     if (wanted === undefined) return [];
     // By Kubernetes' rules; but empty labels are rather forgotten, and a Secret that is read is chosen.
-    const isOfAll = selector && !reference.props.data && selectorText(wanted) === '';
+    const isOfAll = selector && !reference.props.data && isEmpty(wanted);
     return this.look(reference, search, isOfAll ? {} : { selector: wanted });
   }
 
@@ -300,6 +305,12 @@ function shortened(text: unknown): string {
 /** Names of some types are free but for what a path can't have; these can't be in a field selector either. */
 const NO_NAME = /^\.{1,2}$|[/%=,\\\s]|^.{254}/su;
 
+/** Reports whether a selector is of all objects, and not one that is misspelt. */
+function isEmpty(selector: LabelSelector): boolean {
+  const isKnown = Object.keys(selector).every((name) => /^match(?:Labels|Expressions)$/.test(name));
+  return isKnown && selectorText(selector) === '';
+}
+
 /** Maximum number of names of one reference: each has a watch. */
 const MAX_NAMES = 100;
 
@@ -377,6 +388,21 @@ function readByConstruct(object: AnyObject): Referenced {
   const known = shownOf.get(object) ?? deepFreeze({ ...object, metadata });
   shownOf.set(object, known);
   return known;
+}
+
+/** Returns references without the data of Secrets: who reads a custom resource may not be permitted to read these. */
+export function withoutData(references: ReferencedByName): ReferencedByName {
+  const read = (object: Referenced): Referenced => {
+    if (groupKind(object) !== 'Secret') return object;
+    const { data, metadata, ...rest } = object as Referenced & { readonly data?: unknown };
+    const { annotations, ...identity } = metadata;
+    return { ...rest, metadata: identity };
+  };
+  const all = Object.entries(references).map(([name, found]) => {
+    const isList = Array.isArray(found);
+    return [name, isList ? (found as readonly Referenced[]).map(read) : found && read(found as Referenced)];
+  });
+  return Object.fromEntries(all) as ReferencedByName;
 }
 
 /** Values are left out of it: they may be those of a Secret. */

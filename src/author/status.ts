@@ -15,8 +15,8 @@ export interface StatusInput<Spec, Status, Child extends AnyObject = AnyObject> 
   /** The custom resource, with the status that was written last; what others write there calls for no new one at once. */
   readonly cr: CustomResource<Spec, Status>;
   /**
-   * The children as the API server has them now: identity, status, and what their type's `keep` adds; of a kind that `observes` and doesn't
-   * `remember` also `isCurrent`.
+   * The children as the API server has them now: identity, status, and what their type's `keep` adds. Of a kind that `observes` and doesn't
+   * `remember` also `isCurrent`, unless it couldn't be rendered.
    */
   readonly children: readonly Child[];
   /** The objects of `related` types, as kept. */
@@ -80,7 +80,10 @@ export type StatusFunction<
 > = (
   input: StatusInput<Spec, Status, Child> & {
     readonly settings: Settings;
-    /** The objects that the construct reads; undefined where one is missing, or it couldn't be rendered: then `failures` says why. */
+    /**
+     * The objects that the construct reads, of Secrets without their data; undefined where one is missing, of which `failures` says more, and
+     * on deletion of a kind without `finalizes`.
+     */
     readonly references: References | undefined;
   },
 ) => StatusReport<Status>;

@@ -149,8 +149,8 @@ interface Observable {
 }
 
 /**
- * Renders until what the construct observes is what it renders: an object counts if this rendering or the last one names it, or while it is being deleted, and
- * not for its owner reference. After a start, it begins with what was applied. An object is outdated by the rendering in which none
+ * Renders until what the construct observes is what it renders: an object counts if this rendering or the last one names it, and not for
+ * its owner reference; one that is being deleted counts until it is gone. After a start, it begins with what was applied. An object is outdated by the rendering in which none
  * is: so what the construct makes of that doesn't change it, and one rendering more is enough.
  * @throws OperatorError `NeverSettles`
  */

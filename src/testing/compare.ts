@@ -65,14 +65,23 @@ export function normal(objects: readonly AnyObject[], cr: Named): Normal {
 /** Returns objects with the texts of Secrets, also compressed ones, in place of their base64, which hides names. */
 export function decoded(objects: readonly AnyObject[], except: readonly string[] = []): AnyObject[] {
   const textOf = ([key, value]: [string, unknown]): [string, unknown] => {
-    const bytes = Buffer.from(String(value), 'base64');
-    const plain = bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes;
-    return [key, isUtf8(plain) && !except.includes(value as string) ? plain.toString() : value];
+    if (except.includes(value as string)) return [key, value];
+    const plain = unpacked(Buffer.from(String(value), 'base64'));
+    return [key, isUtf8(plain) ? plain.toString() : value];
   };
   return objects.map((object) => {
     if (groupKind(object) !== 'Secret') return object;
     return { ...object, data: Object.fromEntries(Object.entries(object.data ?? {}).map(textOf)) };
   });
+}
+
+/** Returns what gzip has compressed; bytes that only look like that stay. */
+function unpacked(bytes: Buffer): Buffer {
+  try {
+    return bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes;
+  } catch {
+    return bytes;
+  }
 }
 
 function comparable(object: AnyObject): Normal {

@@ -662,22 +662,33 @@ describe('OwnedChildren, references', () => {
     { ...object(CONFIG_MAP, 'web'), data: checksumAnnotations(inputs?.references ?? {}) },
   ];
   it.each([
-    ['that are there', theme, { theme: { metadata: { name: 'web' }, data: { text: 'hi' } } }],
-    ['unless one is missing', { ...theme, optional: false }, undefined],
+    ['that is there', theme, { theme: { ...object(CONFIG_MAP, 'web'), data: { text: 'hi' } } }],
+    ['unless one is missing', { ...theme, optional: false }, 1],
   ])('gives the status function what the construct reads, %s', (_, reference, expected) => {
-    let read: unknown = 'nothing';
     const found = reference.optional ? [{ ...object(CONFIG_MAP, 'web'), data: { text: 'hi' } }] : [];
     const find: Reader['find'] = ({ keep }) => ({ objects: found.map(keep) });
     const references = new ReferenceResolver(WIDGET, { theme: reference });
-    const status = (input: { readonly references: unknown }) => {
-      read = input.references;
-      return {};
-    };
-    for (const remembers of [false, true]) {
-      const one = controller({ kind: { ...kind, references, remembers }, render, status });
+    for (const [remembers, isBroken] of [
+      [false, false],
+      [true, false],
+      [true, true],
+    ] as const) {
+      const read: unknown[] = [];
+      const status = (input: { readonly references: unknown; readonly failures: readonly unknown[] }) => {
+        read.push(input.references ?? input.failures.length);
+        return {};
+      };
+      const broken: Render = () => {
+        throw new Error('broken');
+      };
+      const one = controller({
+        kind: { ...kind, references, remembers },
+        render: isBroken ? broken : render,
+        status,
+      });
       one.reconcile('shop/web', { ...readerOf({}), find }, NOW).conclude([]);
-      if (expected) expect(read).toMatchObject(expected);
-      else expect(read).toBeUndefined();
+      expect(read).toEqual(read.map(() => expected));
+      expect(read).toHaveLength(remembers ? 2 : 1);
     }
   });
 

@@ -95,6 +95,11 @@ it.each<[what: string, props: Partial<AnyReference>, message: string]>([
   ],
   ['empty selector', { selector: () => ({}) }, 'no labels would select every object'],
   [
+    'misspelt selector',
+    { data: false, selector: () => ({ matchLabel: { a: 'b' } }) as never },
+    'no labels would select every object',
+  ],
+  [
     'empty selector',
     { labels: () => ({}) },
     "Widget shop/web refers to Secret shop/{} (references.db), which can't be: no labels would select every object",

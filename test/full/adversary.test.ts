@@ -97,6 +97,26 @@ test('the only key of a map that is taken is given back', async () => {
   expect(message).not.toContain('delete the object');
 });
 
+test("one field of several that can't be given back stays, and the others go on", async () => {
+  const grafts = await Subject.make(cluster, grafting.kind, 'grafts-parts');
+  await operate('operator-114', grafting, grafts);
+  const { apiVersion, kind } = configMaps;
+  const metadata = { name: 'some', namespace: grafts.namespace };
+  await cluster.create(configMaps, { apiVersion, kind, metadata, data: { value: 'a', second: 'b' } });
+  await grafts.create('some', { name: 'some', value: 'x', second: 'y' });
+  await grafts.ready('some');
+  await cluster.merge(grafts.childPlace(configMaps, 'some'), { immutable: true });
+  await grafts.edit('some', { name: 'some', value: 'x' });
+  await eventually(async () => {
+    expect((await grafts.events('some')).map(({ reason }) => reason)).toContain('NotGivenBack');
+  });
+  await grafts.ready('some');
+  const { data } = await cluster.get<{ readonly data?: unknown }>(grafts.childPlace(configMaps, 'some'));
+  expect(data).toEqual({ value: 'x', second: 'y' });
+  await grafts.delete('some');
+  await isGone(grafts, 'some');
+});
+
 test("what is planted in reach, and can't be given back, holds no custom resource", async () => {
   const grafts = await Subject.make(cluster, grafting.kind, 'grafts-robbed');
   await operate('operator-114', grafting, grafts);

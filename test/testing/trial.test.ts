@@ -268,7 +268,7 @@ test('texts in a Secret have no names of the site, also where they are compresse
   const normalOf = (name: string, namespace: string, value: string): Normal => {
     const text = `postgres://${name}.${namespace}.svc`;
     const [plain, zip] = [Buffer.from(text), gzipSync(text)].map((bytes) => bytes.toString('base64'));
-    const data = { plain, zip, bytes: '//4=', generated: value };
+    const data = { plain, zip, bytes: '//4=', broken: 'H4sB', generated: value };
     const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { namespace, name }, data };
     return normal([secret], { name, namespace, uid: 'uid', digests: [value] });
   };
@@ -278,7 +278,9 @@ test('texts in a Secret have no names of the site, also where they are compresse
   expect(one).toEqual(two);
   const text = 'postgres://<name>.<namespace>.svc';
   expect(one).toMatchObject({
-    'Secret <name>': { data: { plain: text, zip: text, bytes: '//4=', generated: '<digest>' } },
+    'Secret <name>': {
+      data: { plain: text, zip: text, bytes: '//4=', broken: 'H4sB', generated: '<digest>' },
+    },
   });
 });
 

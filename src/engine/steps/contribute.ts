@@ -93,9 +93,8 @@ async function ensure(step: ContributeStep, hand: Hand): Promise<StepOutcome> {
     try {
       await apply(task, await givenBack(step, live, hand), false);
     } catch (error) {
-      // What a policy forbids it may permit later.
-      if (!(error instanceof ApiError) || !error.refused || error.denied || hand.isDry) throw error;
-      await letGo(step, hand, error);
+      if (!isFinal(error) || hand.isDry) throw error;
+      await letGo(step, live, hand, error);
     }
     return { action: 'configured' };
   }
@@ -215,16 +214,20 @@ async function givenBack(
   let values: object = {};
   for (const path of paths) {
     const former = recorded[path];
-    // A map of which another has lost the last key to us reads as one that it owns as a whole; what we own by its name isn't.
+    // Another that has lost the last key of a map to us seems to own all of it: it counts where it owns the field by its name.
     const isTheirs = isNamedAt(entry, path) ? isNamedAt : isOwnedAt;
     if (!former || others.some((other) => isTheirs(other, path))) continue;
     // In a merge patch, null removes.
     values = withValue(values, stepsOf(path), [former[0] ?? null]) as object;
   }
-  const now =
-    Object.keys(values).length === 0
-      ? live
-      : await patch(live, { ...values, metadata: {} }, fieldManager, hand);
+  let now = live;
+  if (Object.keys(values).length > 0)
+    try {
+      now = await patch(live, { ...values, metadata: {} }, fieldManager, hand);
+    } catch (error) {
+      if (!isFinal(error)) throw error;
+      reportLeft({ object, owner }, hand, error);
+    }
   // The patch is no claim on the fields, and what was applied is none any more.
   const entries = managedFieldsOf(now);
   const left = entries.flatMap((one) => {
@@ -237,20 +240,34 @@ async function givenBack(
   return writeMetadata(now, { managedFields: dropEmpty(left) }, fieldManager, hand);
 }
 
-/** Leaves fields as they are, and gives up what is recorded of them: what can't be given back, or is forged, holds no custom resource. */
-async function letGo(step: ContributeStep, hand: Hand, why: ApiError): Promise<void> {
+/** Gives up fields without restoring their values, and reports that. */
+async function letGo(step: ContributeStep, judged: AnyObject, hand: Hand, why: ApiError): Promise<void> {
   const { object, fieldManager, owner } = step;
   const live = await refresh(object, hand);
-  if (!live) return;
+  if (live?.metadata.uid !== judged.metadata.uid || !live) return;
   const left = managedFieldsOf(live).filter(({ manager }) => manager !== fieldManager);
   const annotations = { [SHARED_HASH_PREFIX + owner.uid]: null };
   // An empty list would be ignored.
   const metadata = { annotations, managedFields: left.length > 0 ? left : [{}] };
   await patch(live, { metadata }, fieldManager, hand);
+  reportLeft(step, hand, why);
+}
+
+function reportLeft(
+  { object, owner }: Pick<ContributeStep, 'object' | 'owner'>,
+  { events }: Hand,
+  why: ApiError,
+): void {
   const { apiVersion, kind, uid, recordedKey = owner.name } = owner;
   const note = `${describeRef(object)} keeps fields that were set for this one, since the API server refuses what was there before: ${why.said ?? ''}`;
   const event = { type: 'Warning', reason: 'NotGivenBack', action: 'Apply', note } as const;
-  hand.events.send({ apiVersion, kind, ...splitKey(recordedKey), uid }, event);
+  events.send({ apiVersion, kind, ...splitKey(recordedKey), uid }, event);
+}
+
+/** Reports whether a value is refused for what it is: what a policy forbids, or a schema lacks, may be permitted later. */
+function isFinal(error: unknown): error is ApiError {
+  if (!(error instanceof ApiError) || error.denied || error.fieldNotInSchema) return false;
+  return error.refused && error.meaning.retry === 'onChange';
 }
 
 /** Sets fields of an object as it was read. */

@@ -5,11 +5,11 @@ import { defineCrd, defineKind } from 'cdk8s-reconstruct';
 
 const text = /** @type {const} */ ({ type: 'string' });
 const crd = defineCrd({
-  ...{ group: 'test.example.com', kind: 'Graft', description: 'A value in a ConfigMap of others, anywhere.' },
+  ...{ group: 'test.example.com', kind: 'Graft', description: 'Values in a ConfigMap of others, anywhere.' },
   spec: /** @type {const} */ ({
     type: 'object',
     required: ['name', 'value'],
-    properties: { namespace: text, name: text, value: text },
+    properties: { namespace: text, name: text, value: text, second: text },
   }),
 });
 
@@ -19,17 +19,18 @@ class Graft extends Construct {
    * @param {string} id
    * @param {import('cdk8s-reconstruct').PropsOf<typeof crd>} props
    */
-  constructor(scope, id, { metadata, spec: { namespace = metadata.namespace, name, value } }) {
+  constructor(scope, id, { metadata, spec: { namespace = metadata.namespace, name, value, second } }) {
     super(scope, id);
     const place = { name, ...(namespace !== undefined && { namespace }) };
-    new ApiObject(this, 'C', { apiVersion: 'v1', kind: 'ConfigMap', metadata: place, data: { value } });
+    const data = { value, second };
+    new ApiObject(this, 'C', { apiVersion: 'v1', kind: 'ConfigMap', metadata: place, data });
   }
 }
 
 export const graft = defineKind({
   ...{ crd, construct: Graft, children: [] },
   contributes: [
-    { apiVersion: 'v1', kind: 'ConfigMap', takes: ['.data.value'], namespaces: '*' },
+    { apiVersion: 'v1', kind: 'ConfigMap', takes: ['.data.value', '.data.second'], namespaces: '*' },
     { apiVersion: 'v1', kind: 'Service', namespaces: '*' },
   ],
 });
