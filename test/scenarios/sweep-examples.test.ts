@@ -19,6 +19,7 @@ test.each([
   ['preview', 'sweep.mjs'],
   ['web-app', 'sweep.mjs'],
   ['postgres-cluster', 'sweep.mjs'],
+  ['rabbitmq', 'sweep.ts'],
   ['service-per-pod', 'sweep.mjs'],
   ['database-role', 'sweep-database.ts'],
   ['database-role', 'sweep-role.ts'],
