@@ -149,9 +149,10 @@ interface Observable {
 }
 
 /**
- * Renders until what the construct observes is what it renders: an object counts if this rendering or the last one names it, and not for
- * its owner reference; one that is being deleted counts until it is gone. After a start, it begins with what was applied. An object is outdated by the rendering in which none
- * is: so what the construct makes of that doesn't change it, and one rendering more is enough.
+ * Renders until what the construct observes is what it renders: an object counts if this rendering or the last one names it, and
+ * not for its owner reference; one that is being deleted counts until it is gone. After a start, it begins with what was applied. An
+ * object is outdated by the rendering in which none is: so what the construct makes of that doesn't change it, and one rendering more
+ * is enough.
  * @throws OperatorError `NeverSettles`
  */
 export function renderObserving(
@@ -167,7 +168,6 @@ export function renderObserving(
       createOnly.get(groupKind(object)) && !outdated.has(objectId(object));
   // What was applied counts at first, also if it is seen late: it would be pruned unseen.
   const applied = new Set([...own.map(objectId), ...(last ?? [])]);
-  // What is left out to be deleted counts until it is gone.
   const ending = own.filter(({ metadata }) => metadata.deletionTimestamp).map(objectId);
   let observed = controlled.filter((object) => applied.has(objectId(object)));
   for (let count = 0; count < MAX_PASSES; count++) {
