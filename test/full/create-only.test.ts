@@ -22,6 +22,11 @@ interface Workload extends AnyObject {
     readonly replicas: number;
     readonly template: { readonly spec: { readonly containers: readonly { readonly image: string }[] } };
   };
+  readonly status?: {
+    readonly observedGeneration?: number;
+    readonly replicas?: number;
+    readonly availableReplicas?: number;
+  };
 }
 
 let subject: Subject | undefined;
@@ -80,7 +85,11 @@ test('a child stays as it was created over edits, drift, restarts and a lost rec
     await eventually(async () => {
       const now = await live('web');
       expect([imageOf(now), now.spec.replicas]).toEqual([image(1), 1]);
+      // So that what the status says of it doesn't change any more.
+      const { observedGeneration, replicas, availableReplicas } = now.status ?? {};
+      expect([observedGeneration, replicas, availableReplicas]).toEqual([now.metadata.generation, 1, 1]);
     });
+    await frozen.ready('web');
   });
 
   await release('frozen', async (frozen) => {
