@@ -587,7 +587,9 @@ export class OwnedChildren implements Controller {
     const parts = { children: pass.own, report, failure: desired.error };
     const { status } = this.statusOf(pass, desired, parts);
     const before = pass.cr.status?.conditions ?? [];
-    const conditions = before.filter((one) => status.conditions.some(({ type }) => type === one.type));
+    // Those of others aren't in it. Of drift that is left, only the applies know.
+    const own = new Set(['Drifted', ...status.conditions.map(({ type }) => type)]);
+    const conditions = before.filter(({ type = '' }) => own.has(type));
     return {
       do: 'remember',
       object: pass.cr as AnyObject & LiveResource,

@@ -1223,6 +1223,14 @@ describe('OwnedChildren, of a kind that remembers', () => {
     expect(shown.filter(({ type }) => type === 'Ready').map((one) => one.status)).toEqual(ready);
   });
 
+  it('remember fields beside drift that is left, whose date stays, and not beside conditions of others', () => {
+    const drifted = { type: 'Drifted', status: 'True', reason: 'DriftLeft', message: 'Deployment web: left' };
+    const before = [drifted, { type: 'Backup', status: 'True', reason: 'Done', message: '' }];
+    const [step] = planned({ kind, status: () => ({ fields: remembered }), cr: cr({}, before) }).steps;
+    const { conditions } = (step as { readonly status: { readonly conditions: readonly object[] } }).status;
+    expect(conditions).toEqual([drifted]);
+  });
+
   it('write no status of a custom resource that can not be kept, since what it said is not known', () => {
     const error = new OperatorError({ reason: 'TooDeep', message: 'too deep' });
     const plan = planned({ kind, status: () => ({}), cr: keepUnreadable(cr() as never, error) as never });
