@@ -145,16 +145,15 @@ export type ChildOf<Type> = Type extends { readonly apiVersion: infer ApiVersion
   : AnyObject;
 
 /** A child as the construct of a kind that `observes` reads it. */
-export type ObservedChildOf<Type> = ChildOf<Type> &
-  (Type extends { readonly createOnly: readonly string[] }
-    ? {
-        /**
-         * Whether the fields of `createOnly` were created as the construct renders them now; true for one that isn't rendered. Judged by
-         * what is rendered where all children are current, so what follows from an outdated one doesn't count.
-         */
-        readonly isCurrent: boolean;
-      }
-    : unknown);
+export type ObservedChildOf<Type> = Type extends { readonly createOnly: readonly string[] }
+  ? ChildOf<Type> & {
+      /**
+       * Whether the fields of `createOnly` were created as the construct renders them now; true for one that isn't rendered. Judged by
+       * what is rendered where all children are current, so what follows from an outdated one doesn't count.
+       */
+      readonly isCurrent: boolean;
+    }
+  : ChildOf<Type>;
 
 type StatusOfKnown<Object> = [Object] extends [{ status?: infer Status }]
   ? [Object] extends [never]

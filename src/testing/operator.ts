@@ -1,6 +1,6 @@
 import { startSandbox } from '#sandbox/control-plane.js';
 import type { Sandbox, SandboxOptions } from '#sandbox/control-plane.js';
-import type { Kind, KindContext } from '../contract/kind.js';
+import type { Kind, KindContext, StandaloneController } from '../contract/kind.js';
 import { loadKubeconfig } from '../client/kubeconfig.js';
 import { Manager } from '../engine/loop/manager.js';
 import { UndiciTransport } from '../client/transport.js';
@@ -16,7 +16,8 @@ import { Wire } from './wire.js';
 export interface OperatorProps {
   /** Path of the kubeconfig to act with. */
   readonly kubeconfig: string;
-  readonly kinds: readonly Kind[];
+  /** Kinds, and controllers without a CRD. */
+  readonly kinds: readonly (Kind | StandaloneController)[];
   /** @default - all */
   readonly namespaces?: readonly string[];
   /** Flags, policy, settings, selector and held updates, as on the command line. @default - none of them */
@@ -131,8 +132,8 @@ export interface SandboxContext {
   readonly cluster: Cluster;
   /** Makes a namespace of its own; the purpose begins its name. */
   makeNamespace(purpose: string): Promise<string>;
-  /** Starts the operator of the kinds, as the admin; it ends with the body, or by its `stop`. */
-  run(kinds: readonly Kind[], namespaces?: readonly string[]): Promise<Operator>;
+  /** Starts the operator of kinds and controllers without a CRD, as the admin; it ends with the body, or by its `stop`. */
+  run(kinds: readonly (Kind | StandaloneController)[], namespaces?: readonly string[]): Promise<Operator>;
 }
 
 /**

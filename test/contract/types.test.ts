@@ -18,7 +18,9 @@ import type {
 } from '../../src/author/kubernetes-types.js';
 import type { ReferenceProps } from '../../src/author/references.js';
 import type { References, PropsOf, SpecOf, StatusOf } from '../../src/author/typed-crd.js';
+import type { StandaloneController } from '../../src/contract/kind.js';
 import type { CustomResource } from '../../src/contract/object.js';
+import type { SandboxContext } from '../../src/testing/operator.js';
 
 /** Checked by the compiler, `tsc -p test`; running it proves little more than that it loads. */
 const crd = defineCrd({
@@ -207,6 +209,12 @@ describe('the types of a class that cdk8s import has generated', () => {
   });
 });
 
+describe('the types of the testing kit', () => {
+  it('let an operator run a controller that has no CRD', () => {
+    expectTypeOf<StandaloneController>().toExtend<Parameters<SandboxContext['run']>[0][number]>();
+  });
+});
+
 describe('the types of what is observed', () => {
   const children = [{ apiVersion: 'v1', kind: 'Service' }] as const;
 
@@ -226,6 +234,16 @@ describe('the types of what is observed', () => {
     defineKind({ crd, construct: Guestbook, children, observes: true });
     // @ts-expect-error The kind doesn't observe them.
     defineKind({ crd, construct: Guestbook, children });
+  });
+
+  it('says of each type whether it was created as it is rendered now, where that one has createOnly', () => {
+    type Both = readonly [
+      { apiVersion: 'v1'; kind: 'Service' },
+      { apiVersion: 'apps/v1'; kind: 'ReplicaSet'; createOnly: readonly ['.spec.template'] },
+    ];
+    const outdated = ({ observed }: PropsOf<typeof crd, { children: Both }>) =>
+      observed.filter((child) => child.kind === 'ReplicaSet').map(({ isCurrent }) => isCurrent);
+    expectTypeOf(outdated).returns.toEqualTypeOf<boolean[]>();
   });
 });
 
