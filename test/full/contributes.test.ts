@@ -1,8 +1,9 @@
 import { afterEach, beforeAll, expect, test } from 'vitest';
 import { DRIFT_ANNOTATION, GIVE_UP_ANNOTATION, SHARED_HASH_PREFIX } from '../../src/contract/names.js';
 import type { AnyObject } from '../../src/contract/object.js';
+import { resourceType } from '../../src/contract/resource.js';
 import { loadKind } from '../support/bundle.js';
-import { deployments, eventually } from '../support/cluster.js';
+import { configMaps, deployments, eventually, services } from '../support/cluster.js';
 import { startController } from '../support/operator.js';
 import type { RunningController } from '../support/operator.js';
 import { requestsFromNowOn, settled, summary, writes } from '../support/requests.js';
@@ -255,4 +256,70 @@ test('killed at any write of a nap or of its end, it ends as it should with the 
     isClean(await hasReplicas(name, 3, subject));
   }
   expect(write).toBeGreaterThan(4);
+});
+
+test('a map that is owned as a whole is taken, and given back as it was; of one that others own in part, nothing', async () => {
+  const { kind, config } = await loadKind('test/support/kinds/switch.config.mjs');
+  const switches = await Subject.make(cluster, kind, 'switches');
+  const { namespace } = switches;
+  running.push(
+    await startController({ cluster, user: 'operator-115', kinds: [kind], config, namespaces: [namespace] }),
+  );
+  const metadata = { name: 'web', namespace };
+  await cluster.create(configMaps, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { mode: 'a' } });
+  const blue = { app: 'web', color: 'blue' };
+  await cluster.create(services, {
+    ...{ apiVersion: 'v1', kind: 'Service', metadata },
+    spec: { selector: blue, ports: [{ port: 80 }] },
+  });
+  const policies = resourceType({ apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy' });
+  await cluster.create(policies, {
+    ...{ apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy', metadata },
+    spec: { podSelector: { matchLabels: blue, matchExpressions: [{ key: 'a', operator: 'Exists' }] } },
+  });
+  const selects = async (selector: object, peers: object): Promise<void> =>
+    eventually(async () => {
+      const { spec } = await cluster.get<AnyObject & { readonly spec: object }>(
+        switches.childPlace(services, 'web'),
+      );
+      expect(spec).toMatchObject({ ports: [{ port: 80 }] });
+      expect((spec as { readonly selector: object }).selector).toEqual(selector);
+      const policy = await cluster.get<AnyObject & { readonly spec: { readonly podSelector: object } }>(
+        switches.childPlace(policies, 'web'),
+      );
+      expect(policy.spec.podSelector).toEqual(peers);
+    });
+  const peers = { lane: 'x' };
+  const green = { app: 'web', release: 'green' };
+  await switches.create('web', { service: 'web', selector: green, peers });
+  await switches.ready('web');
+  await selects(green, { matchLabels: peers });
+  await settled(cluster, 'operator-115');
+  const requests = await requestsFromNowOn(cluster, 'operator-115');
+  await switches.touch('web');
+  await settled(cluster, 'operator-115');
+  expect(writes(await requests()).map(summary)).toEqual([]);
+
+  // Another writer's is what is given back.
+  const red = { app: 'web', color: 'red' };
+  const place = switches.childPlace(services, 'web');
+  await cluster.merge(place, { spec: { selector: { ...red, release: null } } });
+  await eventually(async () => {
+    const { annotations } = (await cluster.get(place)).metadata;
+    expect(Object.values(annotations ?? {}).join()).toContain(JSON.stringify(red));
+  });
+  await selects(green, { matchLabels: peers });
+
+  const former = { matchLabels: blue, matchExpressions: [{ key: 'a', operator: 'Exists' }] };
+  await switches.edit('web', { service: 'web', data: { mode: 'b' } });
+  expect((await switches.stalled('web', 'Invalid')).message).toContain('.data is a map or a list');
+  await selects(red, former);
+  await switches.edit('web', { service: 'web', selector: blue, peers });
+  await switches.ready('web');
+  await switches.delete('web');
+  await eventually(async () => {
+    expect(await cluster.find(switches.place('web'))).toBeUndefined();
+  });
+  await selects(red, former);
+  expect((await cluster.get(switches.childPlace(configMaps, 'web'))).data).toEqual({ mode: 'a' });
 });

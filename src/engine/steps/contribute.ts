@@ -1,10 +1,10 @@
 import { OperatorError } from '../../contract/error.js';
 import { areSiblings, isHashAnnotation, SHARED_HASH_PREFIX } from '../../contract/names.js';
 import { describeRef, keyOf, refOf, splitKey } from '../../contract/object.js';
-import type { AnyObject, KubernetesObject, ManagedFieldsEntry } from '../../contract/object.js';
+import type { AnyObject, FieldsV1, KubernetesObject, ManagedFieldsEntry } from '../../contract/object.js';
 import type { ContributeStep } from '../../contract/plan.js';
 import { groupKind } from '../../contract/resource.js';
-import { canonicalJson, isContainer } from '../../values/json.js';
+import { canonicalJson, isContainer, isMap } from '../../values/json.js';
 import { fieldsBelow, parseFieldValues, stepsOf, valuesAt, withValue } from '../../values/fields.js';
 import type { FieldValues } from '../../values/fields.js';
 import { appliedEntry, areKept, managedFieldsOf, recordOf, recordText } from '../../values/projections.js';
@@ -110,17 +110,7 @@ async function ensure(step: ContributeStep, hand: Hand): Promise<StepOutcome> {
 }
 
 /** Returns the task that records whose fields these are, and what was there before. */
-function taskWith(
-  { object, fieldManager, owner, takes }: ContributeStep,
-  hand: Hand,
-  former: FieldValues,
-): Task {
-  const whole = takes.find((path) => valuesAt(object, path).some(isContainer));
-  if (whole !== undefined)
-    throw new OperatorError({
-      reason: 'Invalid',
-      message: `${describeRef(object)}: ${whole} is a map or a list, of which others may own parts; name single fields of it in takes`,
-    });
+function taskWith({ object, fieldManager, owner }: ContributeStep, hand: Hand, former: FieldValues): Task {
   // Fights are those of this owner.
   const task: Task = { ...taskOf({ object, fieldManager }, hand), owner, remedies: REMEDIES };
   const { uid, recordedKey: key = owner.name } = owner;
@@ -146,6 +136,7 @@ async function take(
 ): Promise<StepOutcome> {
   const seen = task.store.get(task.key) ?? known;
   try {
+    await requireWhole(task, live, takes);
     const answer = await apply(task, live, false).catch(async (refusal: unknown) => {
       requireFree(task, live, takes, refusal);
       return apply(task, live, true);
@@ -154,6 +145,30 @@ async function take(
   } catch (error) {
     throw await failedApply(task, seen, error);
   }
+}
+
+/**
+ * Checks that what is to be taken is owned as a whole, by a dry run: only an apply shows it. Of another map or list, the parts of
+ * others would be given back, too.
+ * @throws OperatorError `Invalid` where it isn't
+ */
+async function requireWhole(
+  { object, fieldManager, hand: { api, reader } }: Task,
+  live: AnyObject,
+  takes: readonly string[],
+): Promise<void> {
+  const whole = takes.filter((path) => valuesAt(object, path).some(isContainer));
+  if (whole.length === 0) return;
+  const options = { fieldManager, force: true, dryRun: true };
+  const intent = withUid(object, live.metadata.uid);
+  const tried = await api.apply(reader.resourceType(object), intent, options);
+  const entry = appliedEntry(fieldManager, tried.object);
+  const inParts = whole.find((path) => Object.keys(namedAt(entry, path) ?? {}).length > 0);
+  if (inParts !== undefined)
+    throw new OperatorError({
+      reason: 'Invalid',
+      message: `${describeRef(object)}: ${inParts} is a map or a list, of which others may own parts; name single fields of it in takes`,
+    });
 }
 
 /** Sends an apply for an object as it was read; by force, only while no other has written it since. */
@@ -217,8 +232,7 @@ async function givenBack(
     // Another that has lost the last key of a map to us seems to own all of it: it counts where it owns the field by its name.
     const isTheirs = isNamedAt(entry, path) ? isNamedAt : isOwnedAt;
     if (!former || others.some((other) => isTheirs(other, path))) continue;
-    // In a merge patch, null removes.
-    values = withValue(values, stepsOf(path), [former[0] ?? null]) as object;
+    values = withValue(values, stepsOf(path), [patchTo(former[0], valuesAt(live, path)[0])]) as object;
   }
   let now = live;
   if (Object.keys(values).length > 0)
@@ -238,6 +252,14 @@ async function givenBack(
   });
   if (paths.length === 0 && left.length === entries.length) return now;
   return writeMetadata(now, { managedFields: dropEmpty(left) }, fieldManager, hand);
+}
+
+/** Returns the merge patch, in which null removes, that makes one value of another. */
+function patchTo(value: unknown, from: unknown): unknown {
+  if (!isMap(value) || !isMap(from)) return value ?? null;
+  const removed = Object.keys(from).map((key) => [key, null]);
+  const set = Object.entries(value).map(([key, inner]) => [key, patchTo(inner, from[key])]);
+  return Object.fromEntries([...removed, ...set]) as object;
 }
 
 /** Gives up fields without restoring their values, and reports that. */
@@ -331,9 +353,13 @@ function isOwnedAt(entry: ManagedFieldsEntry | undefined, path: string): boolean
 
 /** Reports whether a field is owned by its own name, and not with a map that is owned as a whole. */
 function isNamedAt(entry: ManagedFieldsEntry | undefined, path: string): boolean {
+  return namedAt(entry, path) !== undefined;
+}
+
+function namedAt(entry: ManagedFieldsEntry | undefined, path: string): FieldsV1 | undefined {
   let fields = entry?.fieldsV1;
   for (const step of stepsOf(path)) fields = fields?.[`f:${step}`];
-  return fields !== undefined;
+  return fields;
 }
 
 /** Spells a path as the API server does, without quotes. */
