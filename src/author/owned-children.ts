@@ -232,12 +232,12 @@ export class OwnedChildren implements Controller {
     if (!cr || (isGoing && !isDeleted)) {
       this.renderer.forget(key);
       const release = cr && hasFinalizer && isSelected ? [this.finalizer(cr, false)] : [];
-      const wakes = this.updates?.forget(key, now) ?? [];
-      return { steps: [...release, ...collected], conclude: () => ({ status: [], events: [], wakes }) };
+      return { ...this.left(key, now), steps: [...release, ...collected] };
     }
     // What the garbage collector is to release would be deleted as not rendered.
     const isOrphaning = isDeleted && cr.metadata.finalizers?.includes('orphan');
-    if (!isSelected || isOrphaning) return NOTHING;
+    if (!isSelected) return this.left(key, now);
+    if (isOrphaning) return NOTHING;
     const owner = { ...ownerOf(cr), blockOwnerDeletion: !this.owning.decorates };
     const controlled = this.controlled(cr, reader);
     const own = this.own(cr, reader);
@@ -256,6 +256,12 @@ export class OwnedChildren implements Controller {
       ...(desired.error && { error: desired.error }),
       conclude: (changes) => this.conclude(pass, desired, changes),
     };
+  }
+
+  /** Returns the plan of a custom resource that isn't looked after any more: its objects stay, and others are updated in its place. */
+  left(key: string, now: Date): Plan {
+    const wakes = this.updates?.forget(key, now) ?? [];
+    return { steps: [], conclude: () => ({ status: [], events: [], wakes }) };
   }
 
   /**

@@ -1,5 +1,6 @@
 import { Construct } from 'constructs';
 import { expect, test } from 'vitest';
+import { inNamespaces } from '../../src/author/namespace-selector.js';
 import { OwnedChildren } from '../../src/author/owned-children.js';
 import type { ChangeSet } from '../../src/contract/change.js';
 import type { Reader } from '../../src/contract/controller.js';
@@ -174,4 +175,51 @@ test('where nothing would change, nothing is held', () => {
   const children = [live(config('same', '1'))];
   const plan = operator([config('same', '1')]);
   expect(textOf(plan(shop(), children).steps)).toEqual(['own same marked', '|']);
+});
+
+test('what is no longer looked after, since its namespace has lost its label, is not updated in place of others', () => {
+  const status = { observedGeneration: 1, conditions: [{ type: 'Ready', status: 'True' }] };
+  const named = (namespace: string, name: string): AnyObject => ({
+    ...shop({}, status),
+    metadata: { namespace, name, uid: name, generation: 1 },
+  });
+  const rendered = ({ metadata: { namespace } }: Pick<AnyObject, 'metadata'>, value: string): AnyObject => {
+    const object = config('same', value);
+    return { ...object, metadata: { ...object.metadata, ...(namespace && { namespace }) } };
+  };
+  const selected = new Map(['a', 'b'].map((name) => [name, { metadata: { name } } as AnyObject]));
+  const all = new Map(
+    [named('a', 'one'), named('b', 'two'), named('a', 'three')].map((cr) => [keyOf(cr), cr]),
+  );
+  const paced = { atOnce: 1, readyMilliseconds: 60_000, stateOf: () => undefined, stop: () => undefined };
+  const controller = inNamespaces(
+    new OwnedChildren(
+      { name: 'shop', type: SHOP, construct: Shop, children: [CONFIG], formerChildren: [] },
+      {
+        ...{ render: (_kind, cr) => [rendered(cr, '2')], namespaceSelector: 'team=a' },
+        upgrades: { build: () => B, term: () => 1, handler: hold, rollout: paced },
+      },
+    ),
+    'team=a',
+  );
+  const reader: Reader = {
+    get: (type, key) => {
+      const [namespace = ''] = key.split('/');
+      if (type.kind !== 'ConfigMap') return selected.get(key) ?? all.get(key);
+      return live(rendered({ metadata: { name: 'same', namespace } }, '1'));
+    },
+    controlledBy: (_type, uid) =>
+      [...all.values()].filter(({ metadata }) => metadata.uid === uid).map((cr) => live(rendered(cr, '1'))),
+    ...{ all: () => [...all.values()], mappedTo: () => [], find: () => ({}) },
+  };
+  const plan = (key: string): Plan => controller.reconcile(key, reader, new Date('2026-01-02T03:04:05Z'));
+  const isHeld = ({ steps }: Plan): boolean => steps.some((step) => step.do === 'reconstruct/hold');
+  expect(['a/one', 'b/two', 'a/three'].map((key) => isHeld(plan(key)))).toEqual([false, true, true]);
+
+  selected.delete('b');
+  expect(plan('b/two').conclude([]).wakes).toEqual([]);
+  selected.delete('a');
+  expect(plan('a/one').conclude([]).wakes).toEqual(['a/three']);
+  selected.set('a', { metadata: { name: 'a' } } as AnyObject);
+  expect(isHeld(plan('a/three'))).toBe(false);
 });
