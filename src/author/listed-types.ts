@@ -8,6 +8,7 @@ import { isSelector } from '../values/label-selector.js';
 import { parseFieldPath, showValue } from '../values/path.js';
 import { checkNames, refuse } from './definition.js';
 import type { KeepFunction } from './kubernetes-types.js';
+import { keepsTroubles } from './pods.js';
 import type { RelatedTypeProps } from './status.js';
 
 /** A type that a construct may make. */
@@ -63,17 +64,20 @@ export function typesIn<Lists extends Readonly<Record<string, readonly ResourceT
   });
   const types = complete.flatMap(([, all]) => all).map(groupKind);
   const twice = types.find((type, index) => types.indexOf(type) !== index);
-  refuse(
-    `Kind ${owner.kind}`,
-    twice && `type ${twice} is listed twice; list it once, in ${Object.keys(lists).join(' or ')}`,
-  );
+  const isPods = complete.some(([, all]) => {
+    const same = all.filter((type) => groupKind(type) === twice);
+    return same.length > 1 && same.some(({ keep }) => keep && keepsTroubles.has(keep));
+  });
+  const once = `list it once, in ${Object.keys(lists).join(' or ')}`;
+  const remedy = isPods ? 'give podsOf(crd, { keep }) in place of both' : once;
+  refuse(`Kind ${owner.kind}`, twice && `type ${twice} is listed twice; ${remedy}`);
   return Object.fromEntries(complete) as never;
 }
 
 /** A type with any options of the lists. */
 type Listed = ResourceType &
   Partial<Pick<ChildTypeProps, 'namespaces' | 'recreate' | 'createOnly'>> &
-  Partial<Pick<ContributedTypeProps, 'takes'> & Pick<RelatedTypeProps, 'selector'>>;
+  Partial<Pick<ContributedTypeProps, 'takes'> & Pick<RelatedTypeProps, 'selector' | 'keep'>>;
 
 /** The types of Kubernetes itself that have no namespace and that a construct may make. */
 export const CLUSTER_SCOPED: ReadonlySet<string> = new Set([

@@ -1,6 +1,7 @@
 import { Construct } from 'constructs';
 import { describe, expect, it } from 'vitest';
 import { defineKind } from '../../src/author/define-kind.js';
+import { podsOf } from '../../src/author/pods.js';
 import { OperatorError } from '../../src/contract/error.js';
 import type { OwnedKind } from '../../src/contract/kind.js';
 
@@ -199,6 +200,10 @@ describe('defineKind', () => {
     ],
     ['Deployment.apps is listed twice', { children: [DEPLOYMENT, { ...DEPLOYMENT, apiVersion: 'apps/v2' }] }],
     ['Deployment.apps is listed twice', { formerChildren: [DEPLOYMENT] }],
+    [
+      'listed twice; give podsOf(crd, { keep }) in place of both',
+      { related: [podsOf({ apiVersion: 'demo.io/v1', kind: 'Widget' }), PODS] },
+    ],
     ['Deployment.apps is listed twice', { related: [{ ...PODS, ...DEPLOYMENT }] }],
     [
       'defineKind: children[1]: ClusterRole.rbac.authorization.k8s.io has no namespace; write {',
