@@ -55,6 +55,15 @@ export function isFixed(before: AnyObject, { path, after }: FieldChange): boolea
   return FIXED[type]?.test(path) ?? false;
 }
 
+/** Reports whether a StatefulSet gets another claim: it then fails to update its Pods, which can't get another volume while they run. */
+function addsClaim(before: AnyObject, after: AnyObject): boolean {
+  const [was, is] = [before, after].map(({ spec = {} }) => {
+    const { volumeClaimTemplates = [] } = spec as { readonly volumeClaimTemplates?: readonly AnyObject[] };
+    return volumeClaimTemplates.map(({ metadata }) => metadata.name);
+  }) as [string[], string[]];
+  return is.some((name) => !was.includes(name));
+}
+
 /**
  * Compares what was rendered with what is rendered now, without a cluster: an object is as it was applied, without defaults.
  * @param typeOf returns the type of children that an object is of
@@ -79,7 +88,9 @@ export function compareRendered(
     if (changes.length === 0) return { ...base, action: 'unchanged' };
     const fixed = changes.filter((change) => isFixed(was, change)).map(({ path }) => path);
     if (fixed.length === 0) return { ...base, action: 'changed', before: was, after: object };
-    const keepsPods = recreate === 'orphan' && !changes.some(({ path }) => rollsPods(was, path));
+    const rolling = changes.filter(({ path }) => rollsPods(was, path));
+    const isStuck = addsClaim(was, object) && rolling.every(({ path }) => path.startsWith('.spec.template'));
+    const keepsPods = recreate === 'orphan' && (rolling.length === 0 || isStuck);
     if (recreate !== false) return { ...base, action: 'recreated', before: was, after: rendered, keepsPods };
     const message = `${fixed.join(', ')} can't be changed in place: give the object another name, or delete it, and it is created again`;
     return { ...base, action: 'failed', error: new OperatorError({ reason: 'ImmutableField', message }) };

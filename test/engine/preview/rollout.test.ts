@@ -73,12 +73,30 @@ test('what was rendered is compared with what is rendered, object by object', ()
   expect(recreated).toMatchObject({ action: 'recreated', before: before[3], after: after[3] });
 });
 
+const claim = (name: string, storage = '1Gi') => ({ metadata: { name }, spec: { storage } });
+const claims = (...volumeClaimTemplates: unknown[]) => ({ volumeClaimTemplates });
+
 test.each([
-  ['a claim changes', { volumeClaimTemplates: [] }, true],
-  ['the template changes, too', { volumeClaimTemplates: [], template: {} }, false],
-  ['the selector changes', { selector: {} }, false],
+  ['a claim changes', claims(claim('a', '2Gi')), true],
+  ['the template changes, too', { ...claims(claim('a', '2Gi')), template: {} }, false],
+  [
+    'a claim gets a class, and the template changes',
+    { ...claims({ ...claim('a'), class: 'a' }), template: {} },
+    false,
+  ],
+  [
+    'a claim is added, which no running pod can mount',
+    { ...claims(claim('a'), claim('b')), template: {} },
+    true,
+  ],
+  ['a claim is added, and the selector changes', { ...claims(claim('a'), claim('b')), selector: {} }, false],
+  ['a claim goes', { ...claims(), template: {} }, false],
+  ['the selector changes', { ...claims(claim('a')), selector: {} }, false],
 ])('of what is recreated without what it owns, pods stay: %s', (_, spec, keepsPods) => {
-  const [was, is] = [{}, spec].map((one) => ({ ...deployment('a', one), kind: 'StatefulSet' }));
+  const [was, is] = [claims(claim('a')), spec].map((one) => ({
+    ...deployment('a', one),
+    kind: 'StatefulSet',
+  }));
   const [found] = compareRendered([was!], [is!], () => ({ recreate: 'orphan' }));
   expect([found?.action, found?.keepsPods]).toEqual(['recreated', keepsPods]);
 });
