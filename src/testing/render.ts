@@ -6,9 +6,10 @@ import type { Kind, StandaloneController } from '../contract/kind.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { judge, KnownKinds, readCustomResources } from '../validate/custom-resource.js';
 import { formatProblem, InputError } from '../validate/problem.js';
-import { offlineInputs } from '../render/references.js';
+import { isObject, offlineInputs } from '../render/references.js';
 import type { OfflineInputs } from '../render/references.js';
 import { render as renderOne } from '../render/renderer.js';
+import { suggest } from '../values/suggest.js';
 
 /**
  * Renders what the operator applies for a custom resource, for snapshots: in memory, without a cluster.
@@ -59,7 +60,7 @@ const AROUND = ['policy', 'settings', 'references', 'observed', 'related', 'stat
 export type SampleObject = AnyObject & { readonly spec: Readonly<Record<string, unknown>> };
 
 /**
- * Reads the custom resources of a kind from a YAML file.
+ * Reads the custom resources of a kind from a YAML file; objects of other kinds, such as those that they refer to, are left out.
  *
  * @returns them as they are written, at least one
  * @throws OperatorError `InvalidInput` with file, document, line and path of each mistake
@@ -71,6 +72,9 @@ export async function readSamples(
   const path = file instanceof URL ? fileURLToPath(file) : file;
   const below = relative('.', path);
   const sources = [below.startsWith('..') ? path : below];
-  const inputs = await readCustomResources({ sources, kinds: [kind] });
+  const inputs = await readCustomResources({
+    ...{ sources, kinds: [kind] },
+    takes: ({ value }) => isObject(value) && suggest(value.kind, [kind.type.kind]) === undefined,
+  });
   return inputs.map(({ document }) => document.value) as [SampleObject, ...SampleObject[]];
 }

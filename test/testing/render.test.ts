@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { appService } from '../../src/kinds/app-service/kind.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
-import { render } from '../../src/testing/render.js';
+import { readSamples, render } from '../../src/testing/render.js';
+import { folderWith } from '../synth/fixtures.js';
 
 const { apiVersion, kind } = appService.type;
 const web = (spec: object): object => ({
@@ -38,4 +39,24 @@ test('what is given beside it is named, or refused with the names that there are
 
 test('a kind that renders all at once is refused', () => {
   expect(() => render(jobWatcher, web({}))).toThrow('reconstruct synth');
+});
+
+test.each([
+  ['what is of other kinds is left out', 'kind: Database', undefined],
+  ['a mistake in the name of the kind is reported', 'kind: AppServise', /document 1, .*did you mean AppService\?/],
+])('of a file with samples, %s', async (_, first, mistake) => {
+  const file = `
+apiVersion: ${apiVersion}
+${first}
+metadata: { name: shop }
+---
+apiVersion: ${apiVersion}
+kind: ${kind}
+metadata: { name: web }
+spec: { image: nginx, size: 1 }
+`;
+  const read = readSamples(appService, `${folderWith({ 'sample.yaml': file })}/sample.yaml`);
+
+  if (mistake) await expect(read).rejects.toThrow(mistake);
+  else expect((await read).map(({ metadata }) => metadata.name)).toEqual(['web']);
 });
