@@ -86,6 +86,11 @@ test.each([
     { level: 'warn', msg: 'ConfigMap a/b drifted', action: 'drifted', managers: [], fields: [] },
     ['ConfigMap a/b drifted: fields changed by another writer', 'warning'],
   ],
+  [
+    'settings that are refused, with the reasons',
+    { level: 'error', msg: 'changed settings refused', errors: ['a: line 1: b', 'a: line 2: c'] },
+    ['changed settings refused: a: line 1: b; a: line 2: c', 'error'],
+  ],
   ['an error', { level: 'error', err: { message: 'boo', stack: 'boo at' } }, ['Said: boo', 'error']],
 ])('of the output of a controller: %s', (_, entry, line) => {
   const text = typeof entry === 'string' ? entry : JSON.stringify({ level: 'info', msg: 'Said', ...entry });

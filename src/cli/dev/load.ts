@@ -252,12 +252,13 @@ export function readLogLine(line: string): ControllerLine | string | undefined {
     // Not of the controller.
   }
   if (!isMap(entry) || !('level' in entry) || typeof entry.msg !== 'string') return [line, 'news'];
-  const { level, msg, controller, kind, namespace, name, err, error, reason } = entry;
+  const { level, msg, controller, kind, namespace, name, err, error, errors, reason } = entry;
   if (/^controller started$/i.test(msg) && typeof controller === 'string') return controller;
   const isWarning = level === 'warn';
   if (!isWarning && level !== 'error') return undefined;
   // The rest of a cause is in the status.
-  const causes = [isMap(err) ? err.message : undefined, error, reason];
+  const all = Array.isArray(errors) ? errors.join('; ') : undefined;
+  const causes = [isMap(err) ? err.message : undefined, error, all, reason];
   const [cause = ''] = causes.find((text) => typeof text === 'string')?.split('\n') ?? [];
   // The status of the custom resource says the same.
   if (isWarning && kind !== undefined && cause !== '') return undefined;
