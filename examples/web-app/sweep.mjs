@@ -4,15 +4,15 @@ import { webApp } from './kind.mjs';
 
 await sweepCommand(
   webApp,
-  async () => {
+  async ({ elsewhere }) => {
     const [sample] = await readSamples(webApp, new URL('sample.yaml', import.meta.url));
     return [
-      sample,
+      { ...sample, spec: { ...sample.spec, namespace: elsewhere } },
       { ...sample, spec: { image: 'registry.k8s.io/pause:3.10', ingress: { enabled: false } } },
     ];
   },
   {
-    // Other namespaces than that of the sample aren't there.
+    // Other namespaces than those of the trial aren't there.
     notWalked: ['namespace'],
   },
 );

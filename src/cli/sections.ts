@@ -1,11 +1,10 @@
 import type { AdminFile, Kind, Sections } from '../contract/kind.js';
-import { applyDefaults } from '../validate/defaults.js';
 import { parseDocuments } from '../validate/document.js';
 import type { Document } from '../validate/document.js';
 import { formatProblem } from '../validate/problem.js';
 import { showValue } from '../values/path.js';
 import type { Problem } from '../validate/problem.js';
-import { compileSchema } from '../validate/schema.js';
+import { problemsInSections } from '../validate/schema.js';
 import { isMap } from '../values/json.js';
 import { CliError, WORDS } from './output.js';
 
@@ -56,7 +55,6 @@ function unwrapped(name: AdminFile, document: Document): Document {
   throw refused(`data has ${keys}; give it one key, with the ${name} as text`);
 }
 
-/** Checked as a custom resource is, of whose spec the kinds' sections are the fields. */
 function problemsOf(name: AdminFile, sections: unknown, kinds: readonly Kind[]): Problem[] {
   if (!isMap(sections)) {
     const { example, members } = WORDS[name];
@@ -72,8 +70,5 @@ function problemsOf(name: AdminFile, sections: unknown, kinds: readonly Kind[]):
   const properties = Object.fromEntries(
     kinds.flatMap((kind) => (kind[schemaName] ? [[kind.name, kind[schemaName]]] : [])),
   );
-  const schema = { type: 'object', properties: { spec: { type: 'object', properties } } } as const;
-  const spec = Object.entries(sections).map(([of, section]) => [of, applyDefaults(section, properties[of])]);
-  const object = { apiVersion: 'v1', kind: name, metadata: {}, spec: Object.fromEntries(spec) as object };
-  return compileSchema(schema)(object).map((problem) => ({ ...problem, path: problem.path.slice(1) }));
+  return problemsInSections(sections, properties);
 }

@@ -9,6 +9,7 @@ import { groupKind } from '../contract/resource.js';
 import { rulesFor } from '../install/rules.js';
 import { judge, KnownKinds } from '../validate/custom-resource.js';
 import { formatProblem } from '../validate/problem.js';
+import { problemsInSections } from '../validate/schema.js';
 import { showValue } from '../values/path.js';
 import { accountKubeconfig, ensureNamespace, grant, installCrd, withdraw } from './account.js';
 import { collisions, ownership, settling, status } from './checks.js';
@@ -20,8 +21,8 @@ import { withSandbox } from './operator.js';
 import { CHECK_NAMES, formatProgress, formatReport, shortest } from './report.js';
 import type { CheckName, CheckResult, Outcome, ConformanceReport } from './report.js';
 import { ANY_SITE, contextOf, decoratorKind, effectsOf, elsewhereOf, isDecorator } from './tested-kind.js';
-import { testedKind } from './tested-kind.js';
-import type { MakeSurroundings, Sample } from './tested-kind.js';
+import { SAMPLE_SITE, testedKind } from './tested-kind.js';
+import type { MakeSurroundings, Sample, SampleSite, Surroundings } from './tested-kind.js';
 import { choice, deletion, fields, memory } from './lasting.js';
 import { CONVERGENCE_MILLISECONDS, kindsOf, Pace, removeNamespace } from './trial.js';
 import type { ConformanceRun } from './trial.js';
@@ -84,27 +85,29 @@ export interface ConformanceOptions {
  * Runs the conformance checks of a kind; see docs/testing.md for them.
  *
  * @param given a kind, or what `decorate` has made: then the samples are objects of others that it chooses, which need a `spec`
- * @param samples custom resources of the kind; of two or more, each is edited into the next
+ * @param samples custom resources of the kind; of two or more, each is edited into the next. A function is called once, with names
+ *   that stand for those of each trial
  * @throws OperatorError `InvalidInput` where samples, surroundings or other options can't be used; what doesn't hold is in the report
  */
 export async function sweep(
   given: Kind | StandaloneController,
-  samples: readonly AnyObject[],
+  samples: readonly AnyObject[] | ((site: SampleSite) => readonly AnyObject[]),
   options: ConformanceOptions = {},
 ): Promise<ConformanceReport> {
   const kind = 'crd' in given ? given : given.renders && decoratorKind(given, given.renders);
   if (!kind)
     throw new OperatorError({ reason: 'InvalidInput', message: `sweep: ${given.name} renders nothing` });
-  const problem = unusable(kind, samples, options);
+  const all = typeof samples === 'function' ? samples(SAMPLE_SITE) : samples;
+  const problem = unusable(kind, all, options);
   if (problem !== undefined)
     throw new OperatorError({ reason: 'InvalidInput', message: `sweep: ${problem}` });
   const { sandbox } = options;
   const kinds = isDecorator(kind) ? [] : [kind];
-  if (!sandbox) return withSandbox({ kinds }, ({ cluster }) => runChecks(cluster, kind, samples, options));
+  if (!sandbox) return withSandbox({ kinds }, ({ cluster }) => runChecks(cluster, kind, all, options));
   const cluster = new Cluster(sandbox);
   try {
     await installCrd(cluster, ...kinds);
-    return await runChecks(cluster, kind, samples, options);
+    return await runChecks(cluster, kind, all, options);
   } finally {
     await cluster.close();
   }
@@ -116,7 +119,9 @@ async function runChecks(
   samples: readonly AnyObject[],
   options: ConformanceOptions,
 ): Promise<ConformanceReport> {
-  const { seed = Date.now() % 1_000_000, checks, onResult, surroundings } = options;
+  const { seed = Date.now() % 1_000_000, checks, onResult } = options;
+  const isElsewhere = JSON.stringify(samples).includes(SAMPLE_SITE.elsewhere);
+  const { surroundings = isElsewhere ? () => ({}) : undefined } = options;
   const { notWalked = [], keepsEarlier = () => false, waits = () => false, before } = options;
   const versions = kindsOf({ kind, before });
   const rules = rulesFor(versions);
@@ -175,11 +180,11 @@ function sampleOf({ metadata: { labels, annotations }, spec }: AnyObject): Sampl
  * Runs the conformance checks as a command: `node sweep.ts [CHECK...] [--seed NUMBER]`. Prints each result at once and the report in the end.
  * The exit code is 0 where everything holds, 1 where something doesn't, and 2 for bad input.
  *
- * @param samples returns the samples; a mistake in them is reported in a sentence
+ * @param samples returns the samples, as those of `sweep`; a mistake in them is reported in a sentence
  */
 export async function sweepCommand(
   kind: Kind | StandaloneController,
-  samples: () => Promise<readonly AnyObject[]>,
+  samples: (site: SampleSite) => Promise<readonly AnyObject[]>,
   options: Omit<ConformanceOptions, 'checks' | 'seed'> = {},
 ): Promise<void> {
   const print = (text: string): void => void process.stdout.write(`${text}\n`);
@@ -194,7 +199,7 @@ export async function sweepCommand(
         reason: 'InvalidInput',
         message: `--seed: ${seed} is no number; give that of a report`,
       });
-    const report = await sweep(kind, await samples(), {
+    const report = await sweep(kind, await samples(SAMPLE_SITE), {
       onResult: (result) => {
         print(formatProgress(result));
       },
@@ -252,7 +257,10 @@ function unusable(
     if (unknown !== undefined)
       return `${option}: there is no ${showValue(unknown)}; ${oneOf(unknown, known)}`;
   }
-  const { made, removes } = effectsOf(kind, contextOf(kind, surroundings?.(ANY_SITE) ?? {}));
+  const around = surroundings?.(ANY_SITE) ?? {};
+  const misconfigured = misconfiguredBy(kind, around);
+  if (misconfigured.length > 0) return misconfigured.join('\n');
+  const { made, removes } = effectsOf(kind, contextOf(kind, around));
   if (removes[0] && !surroundings)
     return `${type.kind} deletes objects of the kind ${removes[0].kind}; give some of them by the option surroundings`;
   const common = made.find(({ namespaces }) => namespaces && String(namespaces) !== ANY_SITE.elsewhere);
@@ -260,4 +268,19 @@ function unusable(
     common &&
     `${type.kind} shares a ${common.type.kind} in the namespace ${String(common.namespaces)}, which all trials would have in common; lead it to site.elsewhere, by flags or policy of the option surroundings`
   );
+}
+
+/** Returns what is wrong with the settings and the policy of a kind, or missing. */
+function misconfiguredBy(
+  { settingsSchema, policySchema }: Kind,
+  { settings, policy }: Surroundings,
+): string[] {
+  const given = { settings: settings ?? settingsSchema?.default ?? (settingsSchema && {}), policy };
+  const sections = Object.entries(given).filter(([, section]) => section !== undefined);
+  const schemas = {
+    ...(settingsSchema && { settings: settingsSchema }),
+    ...(policySchema && { policy: policySchema }),
+  };
+  const problems = problemsInSections(Object.fromEntries(sections), schemas);
+  return problems.map((problem) => `surroundings: ${formatProblem(problem)}`);
 }

@@ -31,4 +31,4 @@ export { requireAnnounced } from './announced.js';
 export type { AnnouncedProps } from './announced.js';
 export { formatReport, requireHeld } from './report.js';
 export type { CheckName, CheckResult, ConformanceReport, Failure, Outcome } from './report.js';
-export type { MakeSurroundings, Site, Surroundings } from './tested-kind.js';
+export type { MakeSurroundings, SampleSite, Site, Surroundings } from './tested-kind.js';

@@ -38,6 +38,24 @@ export interface Surroundings {
   readonly settings?: unknown;
 }
 
+/** Names that a sample may hold, also within longer texts. */
+export interface SampleSite extends Omit<Site, 'round'> {
+  /** Name of the custom resource. */
+  readonly name: string;
+}
+
+/** Names that stand in samples for those of each trial. */
+export const SAMPLE_SITE: SampleSite = {
+  ...{ name: 'swept-resource', namespace: 'swept-namespace', elsewhere: 'swept-elsewhere' },
+};
+
+/** Returns data of a sample with the names of a trial. */
+export function placed<T>(data: T, site: SampleSite): T {
+  const names = Object.entries(SAMPLE_SITE) as [keyof SampleSite, string][];
+  const text = names.reduce((all, [name, own]) => all.replaceAll(own, site[name]), JSON.stringify(data));
+  return JSON.parse(text) as T;
+}
+
 /** Returns the surroundings at a site: deterministic, with the same kinds and counts of objects at every site. */
 export type MakeSurroundings = (site: Site) => Surroundings;
 
@@ -183,7 +201,8 @@ export function rendered(
 ): Rendered {
   const { apiVersion, kind: kindName } = kind.type;
   const schema = storedVersion(kind.crd).schema.openAPIV3Schema;
-  const cr = applyDefaults({ ...given, apiVersion, kind: kindName }, schema) as CustomResource;
+  const named = placed(given, { ...ANY_SITE, ...given.metadata });
+  const cr = applyDefaults({ ...named, apiVersion, kind: kindName }, schema) as CustomResource;
   if ('each' in kind.rendering) {
     const { each } = kind.rendering;
     const namespace = cr.metadata.namespace ?? ANY_SITE.namespace;

@@ -31,6 +31,7 @@ import {
   isDecorator,
   isKept,
   kept,
+  placed,
   rendered,
 } from './tested-kind.js';
 import type { LiveResource, Made, Sample, Site, Surroundings, TestedKind } from './tested-kind.js';
@@ -191,7 +192,8 @@ export class Trial implements AsyncDisposable {
     return this.start();
   }
 
-  async create({ spec, ...meta }: Sample, name = this.name): Promise<void> {
+  async create(sample: Sample, name = this.name): Promise<void> {
+    const { spec, ...meta } = placed(sample, { ...this.site, name });
     const { kind, cluster } = this.run;
     const { apiVersion, kind: kindName } = kind.type;
     this.steps.push(`create ${kindName} ${name} with ${JSON.stringify(spec)}`);
@@ -207,7 +209,8 @@ export class Trial implements AsyncDisposable {
     await rolledOut(this);
   }
 
-  async edit({ spec }: Sample): Promise<void> {
+  async edit(sample: Sample): Promise<void> {
+    const { spec } = placed(sample, { ...this.site, name: this.name });
     this.steps.push(`replace its spec by ${JSON.stringify(spec)}`);
     await this.run.cluster.replaceSpec(this.place(), spec);
   }
@@ -448,7 +451,8 @@ export class Trial implements AsyncDisposable {
     if (!('each' in kind.rendering)) return [];
     const { generated, texts } = generatedOf(this.run, cr, live);
     const made = (name: string): AnyObject[] => {
-      const named = { ...cr, metadata: { ...cr.metadata, name } };
+      const text = JSON.stringify({ spec: cr.spec }).replaceAll(cr.metadata.name, name);
+      const named = { ...cr, ...(JSON.parse(text) as Spec), metadata: { ...cr.metadata, name } };
       const own = generated && name === cr.metadata.name ? { generated } : {};
       const tested = { kind, context: contextOf(kind, this.around), surroundings: () => this.around };
       return rendered(tested, named, own);

@@ -1,6 +1,7 @@
 import type { CrdVersion, CustomResourceDefinition, StructuralSchema } from '../contract/crd.js';
 import { OperatorError } from '../contract/error.js';
 import { judgeRules } from './cel/rules.js';
+import { applyDefaults } from './defaults.js';
 import { RE2 } from './formats.js';
 import { formatProblem, UNKNOWN_FIELD } from './problem.js';
 import { showValue } from '../values/path.js';
@@ -126,4 +127,20 @@ function checkReplicas(value: unknown, fieldPath: string | undefined): Problem[]
   if (typeof replicas !== 'number' || (replicas >= 0 && replicas <= MAX_REPLICAS)) return [];
   const message = `${showValue(replicas)} is not a number of replicas`;
   return [{ path, message, remedy: `give a number between 0 and ${MAX_REPLICAS}` }];
+}
+
+/** Validates sections by their schemas, as the fields of the spec of a custom resource. */
+export function problemsInSections(
+  sections: Readonly<Record<string, unknown>>,
+  properties: Readonly<Record<string, StructuralSchema>>,
+): Problem[] {
+  const schema = { type: 'object', properties: { spec: { type: 'object', properties } } } as const;
+  const spec = Object.entries(sections).map(([of, section]) => [of, applyDefaults(section, properties[of])]);
+  const object = {
+    apiVersion: 'v1',
+    kind: 'Sections',
+    metadata: {},
+    spec: Object.fromEntries(spec) as object,
+  };
+  return compileSchema(schema)(object).map((problem) => ({ ...problem, path: problem.path.slice(1) }));
 }

@@ -7,7 +7,7 @@ import type { CheckName } from '../../src/testing/report.js';
 import { loadKind } from '../support/bundle.js';
 import * as faults from './planted/faults.js';
 import { plantedSamples } from './planted/crd.js';
-import { hashing, sound } from './planted/sound.js';
+import { hashing, naming, namingSamples, sound } from './planted/sound.js';
 import { collidingWide, rememberingWide, wide } from './planted/wide.js';
 
 const sandbox = openSandbox(inject('sandbox'));
@@ -196,6 +196,11 @@ async function requireNothingReported(kind: Kind, ...checks: readonly CheckName[
 test('of a sound kind, nothing is reported', () => requireNothingReported(sound));
 test('of a sound kind of bare Pods, whose names hold a hash, nothing is reported', () =>
   requireNothingReported(hashing, 'rendering', 'drift', 'kills', 'adoption'));
+test('of a sound kind whose samples name their own objects, nothing is reported', async () => {
+  const report = await sweep(naming, namingSamples, { sandbox, seed: 7, notWalked: ['parts', 'color'] });
+
+  expect(report.held, formatReport(report)).toBe(true);
+});
 test('of a sound cluster-scoped kind, nothing is reported', () => requireNothingReported(wide));
 
 test('of a sound kind with generated values and references, nothing is reported', async () => {

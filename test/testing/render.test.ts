@@ -43,7 +43,11 @@ test('a kind that renders all at once is refused', () => {
 
 test.each([
   ['what is of other kinds is left out', 'kind: Database', undefined],
-  ['a mistake in the name of the kind is reported', 'kind: AppServise', /document 1, .*did you mean AppService\?/],
+  [
+    'a mistake in the name of the kind is reported',
+    'kind: AppServise',
+    /document 1, .*did you mean AppService\?/,
+  ],
 ])('of a file with samples, %s', async (_, first, mistake) => {
   const file = `
 apiVersion: ${apiVersion}

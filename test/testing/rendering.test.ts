@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { defineKind } from '../../src/author/define-kind.js';
 import type { CustomResourceProps, Kind } from '../../src/contract/kind.js';
 import { listKeys, rendering } from '../../src/testing/offline-checks.js';
-import { testedKind } from '../../src/testing/tested-kind.js';
+import { SAMPLE_SITE, testedKind } from '../../src/testing/tested-kind.js';
 import type { TestedKind } from '../../src/testing/tested-kind.js';
 import type { Spec } from '../../src/testing/walk.js';
 import type { AnyObject } from '../../src/contract/object.js';
@@ -15,7 +15,7 @@ import { streamIngress } from '../../src/kinds/stream-ingress/kind.js';
 import * as faults from '../scenarios/planted/faults.js';
 import { plantedCrd, plantedSamples } from '../scenarios/planted/crd.js';
 import type { PlantedSpec } from '../scenarios/planted/crd.js';
-import { sound } from '../scenarios/planted/sound.js';
+import { naming, namingSamples, sound } from '../scenarios/planted/sound.js';
 import { jobWatcherSamples } from '../scenarios/support/job-watcher-swept.js';
 import { streamIngressSamples } from '../scenarios/support/stream-ingress-swept.js';
 
@@ -56,6 +56,10 @@ test('a hash of a text that has the name in it is no difference', () => {
   const kind = defineKind({ crd: plantedCrd(), construct: Hashing, children });
 
   expect(rendering(tested(kind)).failures).toEqual([]);
+});
+
+test('an object that a sample names after its custom resource is no collision', () => {
+  expect(rendering(tested(naming, specsOf(namingSamples(SAMPLE_SITE)))).failures).toEqual([]);
 });
 
 test('a name in the compressed text of a Secret is no difference, whatever its size', () => {

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { repoFolder } from '../../sandbox/paths.js';
+import { defineKind } from '../../src/author/define-kind.js';
 import type { Kind, StandaloneController } from '../../src/contract/kind.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { jobWatcher } from '../../src/kinds/job-watcher/kind.js';
@@ -12,7 +13,7 @@ import { readSamples } from '../../src/testing/render.js';
 import type { CheckName } from '../../src/testing/report.js';
 import { plantedSamples } from '../scenarios/planted/crd.js';
 import { clinging } from '../scenarios/planted/faults.js';
-import { sound } from '../scenarios/planted/sound.js';
+import { sound, soundProps } from '../scenarios/planted/sound.js';
 import { jobWatcherSamples } from '../scenarios/support/job-watcher-swept.js';
 import { streamIngressSamples } from '../scenarios/support/stream-ingress-swept.js';
 import { folderWith } from '../synth/fixtures.js';
@@ -21,6 +22,12 @@ const clusterWide: Kind = {
   ...{ ...sound, type: { ...sound.type, namespaced: false } },
   rendering: { together: () => ({ manifests: [] }) },
 };
+
+const domain = { type: 'string' } as const;
+const configured = defineKind({
+  ...soundProps,
+  settingsSchema: { type: 'object', required: ['domain'], properties: { domain } },
+});
 
 const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name: 'any' } };
 
@@ -70,6 +77,20 @@ test.each<[what: string, Kind | StandaloneController, readonly AnyObject[], Conf
     plantedSamples,
     { notWalked: ['parts.[].value', 'part'] },
     /notWalked: there is no "part"; did you mean parts\?/,
+  ],
+  [
+    'a kind without settings that it needs',
+    configured,
+    plantedSamples,
+    {},
+    /surroundings: settings\.domain: is missing; add it$/,
+  ],
+  [
+    'settings with the name of the kind around them',
+    configured,
+    plantedSamples,
+    { surroundings: () => ({ settings: { planted: { domain: 'example.com' } } }) },
+    /surroundings: settings\.domain: is missing; add it\n.*settings\.planted: unknown field/,
   ],
   [
     'a kind that deletes, and nothing to delete',

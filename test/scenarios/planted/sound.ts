@@ -3,6 +3,8 @@ import { Construct } from 'constructs';
 import { defineKind } from '../../../src/author/define-kind.js';
 import type { CustomResourceProps } from '../../../src/contract/kind.js';
 import { selectorLabels } from '../../../src/contract/names.js';
+import type { AnyObject } from '../../../src/contract/object.js';
+import type { SampleSite } from '../../../src/testing/tested-kind.js';
 import { contentHash } from '../../../src/values/json.js';
 import { plantedCrd } from './crd.js';
 import type { PlantedSpec } from './crd.js';
@@ -72,3 +74,25 @@ export const hashing = defineKind({
   ...{ ...soundProps, construct: Hashing },
   children: [...soundProps.children, { apiVersion: 'v1', kind: 'Pod' }],
 });
+
+/** Renders an object that its spec names, with a hash of that name. */
+class Naming extends Sound {
+  constructor(scope: Construct, id: string, props: CustomResourceProps<PlantedSpec>) {
+    super(scope, id, props);
+    const { color = '', parts: [{ value: namespace = '' } = {}] = [] } = props.spec;
+    const metadata = { name: `${color}-${contentHash({ color }).slice(0, 8)}`, namespace };
+    new ApiObject(this, 'Named', { apiVersion: 'v1', kind: 'Secret', metadata });
+  }
+}
+
+export const naming = defineKind({
+  ...{ ...soundProps, construct: Naming },
+  children: [...soundProps.children, { apiVersion: 'v1', kind: 'Secret', namespaces: '*' }],
+});
+
+/** Specs that name an object of their own, elsewhere. */
+export const namingSamples = ({ name, elsewhere }: SampleSite): AnyObject[] =>
+  ['one:1', 'two:2'].map((image) => ({
+    ...{ apiVersion: 'planted.example.com/v1', kind: 'Planted', metadata: { name: 'sample' } },
+    spec: { image, color: name, parts: [{ name: 'namespace', value: elsewhere }] },
+  }));
