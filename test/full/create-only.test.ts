@@ -4,7 +4,7 @@ import { controllerOf } from '../../src/contract/object.js';
 import type { AnyObject } from '../../src/contract/object.js';
 import { resourceType } from '../../src/contract/resource.js';
 import { loadKind } from '../support/bundle.js';
-import { collection, configMaps, deployments, eventually, pods } from '../support/cluster.js';
+import { collection, configMaps, deployments, eventually, events, pods } from '../support/cluster.js';
 import type { Place } from '../support/cluster.js';
 import { startController } from '../support/operator.js';
 import type { RunningController } from '../support/operator.js';
@@ -136,15 +136,27 @@ test('a StatefulSet whose claim templates change is made again around its Pods',
     const ownerOf = async (): Promise<string | undefined> => controllerOf(await cluster.get(pod))?.uid;
     const before = await eventually(async () => {
       expect(await ownerOf()).toBe((await cluster.get(place)).metadata.uid);
-      return { pod: (await cluster.get(pod)).metadata.uid, set: await ownerOf() };
+      return (await cluster.get(pod)).metadata.uid;
     });
-    await frozen.edit('data', { claim: '2Gi' });
+    const replaced = async (spec: object): Promise<void> => {
+      const was = await ownerOf();
+      await frozen.edit('data', spec);
+      await eventually(async () => {
+        const { metadata } = await cluster.get(place);
+        expect(metadata.uid).not.toBe(was);
+        expect(await ownerOf()).toBe(metadata.uid);
+      });
+    };
+    await replaced({ claim: '2Gi' });
+    expect((await cluster.get(pod)).metadata.uid).toBe(before);
+
+    // A running Pod can't get another volume, so it stays, too, as `compareRendered` says.
+    await replaced({ claim: '2Gi', logs: '1Gi' });
     await eventually(async () => {
-      const { metadata } = await cluster.get(place);
-      expect(metadata.uid).not.toBe(before.set);
-      expect(await ownerOf()).toBe(metadata.uid);
+      const found = await cluster.list<AnyObject & { readonly reason?: string }>(events, frozen.namespace);
+      expect(found.map(({ reason }) => reason)).toContain('FailedUpdate');
     });
-    expect((await cluster.get(pod)).metadata.uid).toBe(before.pod);
+    expect((await cluster.get(pod)).metadata.uid).toBe(before);
   });
 });
 

@@ -12,6 +12,8 @@ const crd = defineCrd({
       tier: { type: 'string', default: 'x' },
       /** Size of a claim for each Pod of a StatefulSet beside it. */
       claim: { type: 'string' },
+      /** Size of another one, which its container mounts. */
+      logs: { type: 'string' },
     },
   }),
 });
@@ -22,7 +24,7 @@ class Frozen extends Construct {
    * @param {string} id
    * @param {import('cdk8s-reconstruct').PropsOf<typeof crd, { children: readonly [{ apiVersion: 'apps/v1', kind: 'Deployment', createOnly: readonly string[] }] }>} props
    */
-  constructor(scope, id, { metadata: { name }, spec: { image, tier, claim }, observed }) {
+  constructor(scope, id, { metadata: { name }, spec: { image, tier, claim, logs }, observed }) {
     super(scope, id);
     const pod = (/** @type {string} */ app) => ({
       selector: { matchLabels: { app } },
@@ -39,19 +41,21 @@ class Frozen extends Construct {
       ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } },
       data: { seen: seen.filter((text) => text.startsWith('Deployment')).join() },
     });
-    if (claim)
-      new ApiObject(this, 'StatefulSet', {
-        ...{ apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: { name } },
-        spec: {
-          ...{ replicas: 1, serviceName: name, ...pod(`${name}-set`) },
-          volumeClaimTemplates: [
-            {
-              metadata: { name: 'data' },
-              spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: claim } } },
-            },
-          ],
-        },
-      });
+    if (!claim) return;
+    const claims = Object.entries({ data: claim, ...(logs && { logs }) });
+    const { selector, template } = pod(`${name}-set`);
+    const volumeMounts = claims.map(([each]) => ({ name: each, mountPath: `/${each}` }));
+    new ApiObject(this, 'StatefulSet', {
+      ...{ apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: { name } },
+      spec: {
+        ...{ replicas: 1, serviceName: name, selector },
+        template: { ...template, spec: { containers: [{ name: 'app', image, volumeMounts }] } },
+        volumeClaimTemplates: claims.map(([each, storage]) => ({
+          metadata: { name: each },
+          spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage } } },
+        })),
+      },
+    });
   }
 }
 
