@@ -73,6 +73,11 @@ test.each([
     undefined,
   ],
   [
+    'a failure of an object of others, whose status says nothing of it',
+    { level: 'warn', controller: 'sets', kind: 'StatefulSet', name: 'b', error: 'cannot be rendered' },
+    ['StatefulSet b: Said: cannot be rendered', 'warning'],
+  ],
+  [
     'a correction of drift, with fields and writers',
     {
       ...{ level: 'warn', controller: 'note', kind: 'Note', namespace: 'a', name: 'b' },
@@ -94,7 +99,7 @@ test.each([
   ['an error', { level: 'error', err: { message: 'boo', stack: 'boo at' } }, ['Said: boo', 'error']],
 ])('of the output of a controller: %s', (_, entry, line) => {
   const text = typeof entry === 'string' ? entry : JSON.stringify({ level: 'info', msg: 'Said', ...entry });
-  expect(readLogLine(text)).toEqual(line);
+  expect(readLogLine(text, ['sets'])).toEqual(line);
 });
 
 describe('changes', () => {

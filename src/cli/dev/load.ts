@@ -219,7 +219,7 @@ export function startController(props: ControllerProps): (graceMilliseconds?: nu
   // Kinds of several groups may have the same name.
   const starting = [...kinds.map(({ name }) => name), ...controllers];
   const read = (text: string): void => {
-    const line = isStopping ? undefined : readLogLine(text);
+    const line = isStopping ? undefined : readLogLine(text, controllers);
     if (typeof line === 'object') onLine(...line);
     else if (line !== undefined && starting.includes(line)) {
       starting.splice(starting.indexOf(line), 1);
@@ -242,9 +242,10 @@ export function startController(props: ControllerProps): (graceMilliseconds?: nu
 /**
  * Reads a line of the controller's output.
  *
+ * @param without names of controllers without custom resources
  * @returns a line to show, the name of a controller that has started, or undefined for what isn't shown
  */
-export function readLogLine(line: string): ControllerLine | string | undefined {
+export function readLogLine(line: string, without: readonly unknown[]): ControllerLine | string | undefined {
   let entry: unknown;
   try {
     entry = JSON.parse(line);
@@ -261,7 +262,7 @@ export function readLogLine(line: string): ControllerLine | string | undefined {
   const causes = [isMap(err) ? err.message : undefined, error, all, reason];
   const [cause = ''] = causes.find((text) => typeof text === 'string')?.split('\n') ?? [];
   // The status of the custom resource says the same.
-  if (isWarning && kind !== undefined && cause !== '') return undefined;
+  if (isWarning && kind !== undefined && cause !== '' && !without.includes(controller)) return undefined;
   const key = typeof name === 'string' ? objectKey(namespace as string | undefined, name) : '';
   const subject = [kind ?? controller, key].filter(Boolean).join(' ');
   const texts = [subject, msg, msg.includes(cause) ? '' : cause, driftIn(entry)].filter(Boolean);
