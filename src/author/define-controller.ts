@@ -37,7 +37,10 @@ export interface ControllerProps<Spec, Status extends object> extends Pick<Contr
   readonly crd: TypedCrd<Spec, Status> | string | URL;
   /** Work of its operator, as in `deletes finished Pods`: `synth` says it, since it renders nothing without a cluster. */
   readonly does: string;
-  /** Types that the plan reads. Without `mapsTo`, objects have the key by `keyOf`, or that of the custom resource which owns them. */
+  /**
+   * Types that the plan reads. Without `mapsTo`, objects have the key by `keyOf`, or that of the custom resource which owns them. Those that
+   * the plan never creates, by `writes`, are `readOnly`: `keep` may leave them out.
+   */
   readonly watches: readonly (Omit<Watch, 'mapsTo'> & Partial<Pick<Watch, 'mapsTo'>>)[];
   /**
    * Returns the key of a custom resource or of a watched object, such as its namespace: a change of one plans for all custom resources
@@ -59,7 +62,7 @@ export interface ControllerProps<Spec, Status extends object> extends Pick<Contr
 export interface StandaloneProps extends Pick<Controller, 'settle' | 'lookups'> {
   /** In lower case, as `--kinds` takes it; its field manager is `<name>-controller`. */
   readonly name: string;
-  /** Types that the plan reads: a change of any object plans again. */
+  /** Types that the plan reads: a change of any object plans again. Those that it never creates, by `writes`, are `readOnly`. */
   readonly watches: readonly Omit<Watch, 'mapsTo'>[];
   /** Returns the steps. It must be pure; an error that it throws is logged and counted, and the next change plans again. */
   readonly plan: (input: {
@@ -107,6 +110,11 @@ export function defineController(
   };
 }
 
+/** Returns a watch whose `keep` may leave objects out, unless the plan creates some of its type. */
+function completed<Given extends Partial<Watch>>(watch: Given): Given & Pick<Watch, 'readOnly'> {
+  return { readOnly: !watch.writes?.includes('create'), ...watch };
+}
+
 function missing(object: AnyObject): Readiness {
   return { phase: 'progressing', reason: 'NotApplied', message: `${describeRef(object)} isn't there yet` };
 }
@@ -132,7 +140,7 @@ function standalone(props: StandaloneProps): StandaloneController {
       return { ...NOTHING, error: operatorErrorOf(error, 'PlanFailed') };
     }
   };
-  const watched = watches.map((watch): Watch => ({ ...watch, mapsTo: () => [name] }));
+  const watched = watches.map((watch) => ({ ...completed(watch), mapsTo: () => [name] }));
   return { name, controllers: () => [{ ...others, name, kind: name, watches: watched, reconcile }] };
 }
 
@@ -143,7 +151,7 @@ function controllerOf(
 ): Controller {
   const fieldManager = childrenFieldManager(type.kind);
   const mapsTo = (object: AnyObject) => (shared ? [shared(object)] : ownersKeys(type, object));
-  const watched = watches.map((watch): Watch => ({ mapsTo, ...watch }));
+  const watched = watches.map((watch) => ({ mapsTo, ...completed(watch) }));
   const types = watches.map((watch) => watch.type);
   const isOwner = watches.some(({ writes }) => writes?.includes('create'));
 

@@ -259,3 +259,11 @@ test('a controller without custom resources has one key; what its plan throws is
   );
   expect(() => defineController({ name: 'notes', watches } as never)).toThrow('plan is missing');
 });
+
+test('of types that the plan never creates, objects may be left out of memory', () => {
+  const watches = [{ type: MAP, writes: ['patch', 'delete'] as const }];
+  const kinds = [kindOf(), kindOf({ watches }), defineController({ name: 'maps', watches, plan: () => [] })];
+  const readOnly = kinds.map((kind) => kind.controllers({ render })[0]?.watches.at(-1)?.readOnly);
+
+  expect(readOnly).toEqual([false, true, true]);
+});
