@@ -59,6 +59,16 @@ test('what the status said is stored before anything is made of it, and outlives
   expect(writes(await later()).map(summary)).toEqual([]);
 });
 
+test('a map of the status can be emptied', async () => {
+  await latches.create('noted', { note: 'a' });
+  await eventually(async () => {
+    expect(await data('noted')).toEqual({ opened: 'false', note: 'a' });
+  });
+  await latches.edit('noted', { note: '' });
+  await latches.ready('noted');
+  expect((await status('noted')).notes).toEqual({});
+});
+
 test('fields that others write are not remembered, and those that are lost are worked out again', async () => {
   await latches.create('odd', {});
   await latches.ready('odd');

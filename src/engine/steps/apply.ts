@@ -152,14 +152,32 @@ export function isCurrent(task: Task, known: Entry): boolean {
   );
 }
 
-/** Sends an apply of the intent; with the UID of the object that is known. */
+/**
+ * Sends an apply of the intent; with the UID of the object that is known. A map that it would empty is removed first: the API server leaves
+ * null of it, and refuses that.
+ */
 export async function sendApply(task: Task, known: Entry | undefined, force: boolean): Promise<Applied> {
   const { hand, store, intent, fieldManager, subresource } = task;
   const { api, reader } = hand;
   const body = known ? withUid(intent, known.object.metadata.uid) : intent;
   const type = reader.resourceType(intent);
   const options = { fieldManager, force, ...(subresource && { subresource }) };
-  return store.write(task.key, hand.writer, async () => api.apply(type, body, options));
+  const send = async (sent: AnyObject): Promise<Applied> =>
+    store.write(task.key, hand.writer, async () => api.apply(type, sent, options));
+  try {
+    return await send(body);
+  } catch (error) {
+    const emptied = error instanceof ApiError ? error.emptiedMaps : [];
+    if (emptied.length === 0) throw error;
+    await send(emptied.reduce(withoutField, body));
+    return await send(body);
+  }
+}
+
+function withoutField<Given extends object>(given: Given, [name = '', ...rest]: readonly string[]): Given {
+  const { [name]: value, ...others } = given as Readonly<Record<string, unknown>>;
+  const isIn = rest.length > 0 && typeof value === 'object' && value !== null;
+  return { ...others, ...(isIn && { [name]: withoutField(value, rest) }) } as Given;
 }
 
 /** Returns the outcome of an apply whose intent still stands. */

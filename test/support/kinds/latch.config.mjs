@@ -12,7 +12,7 @@ const crd = defineCrd({
   spec: /** @type {const} */ ({
     type: 'object',
     properties: {
-      ...{ open: { type: 'boolean' }, seconds: { type: 'integer' } },
+      ...{ open: { type: 'boolean' }, seconds: { type: 'integer' }, note: { type: 'string' } },
       ...{ swings: { type: 'boolean' }, fails: { type: 'boolean' } },
     },
   }),
@@ -58,7 +58,7 @@ export const latch = defineKind({
         opened,
         since,
         expired,
-        notes: { ...last.notes },
+        notes: spec.note === undefined ? { ...last.notes } : spec.note === '' ? {} : { note: spec.note },
         ...(spec.swings && { count: (last.count ?? 0) + 1 }),
       },
       ...(end && !expired && { requeueAt: end }),
