@@ -47,7 +47,7 @@ export interface KindProps<
   readonly construct: KindConstruct<
     Spec,
     {
-      readonly references: ReferencesOf<References>;
+      readonly references: ReferencesOf<NoInfer<References>>;
       readonly generated: Generated<GeneratedName<Values>>;
       readonly observed: Observes extends true ? readonly ObservedChildOf<Children[number]>[] : undefined;
       readonly status: Remembers extends true ? Partial<Status> : undefined;

@@ -286,6 +286,20 @@ describe('the types of references', () => {
     defineKind({ crd, construct: Guestbook, references: { tls: references.tls }, children: [] });
   });
 
+  it('are to be declared, also where all of them are lists', () => {
+    type Lists = PropsOf<typeof crd, { references: Pick<typeof references, 'backends'> }>;
+
+    class Listing extends Construct {
+      constructor(scope: Construct, id: string, { references: { backends } }: Lists) {
+        super(scope, id);
+        expectTypeOf(backends.length).toEqualTypeOf<number>();
+      }
+    }
+
+    // @ts-expect-error It declares none.
+    defineKind({ crd, construct: Listing, children: [] });
+  });
+
   it('are by either name or labels', () => {
     type Type = Readonly<Record<'apiVersion' | 'kind', string>>;
     type Name = Type & { readonly name: () => string };
