@@ -10,7 +10,7 @@ const UPDATING = 'Updating';
 /** Message of the same: the build, and when the update began. */
 const SINCE = /^Build (\S+) since (\d{4}-[\d-]+T[\d:.]+Z),/;
 
-/** Time beyond which one that should have been judged by a plan is waited for no longer, as where its namespace isn't looked after any more. */
+/** Time beyond which one that should have been judged by a plan is waited for no longer, as where what it refers to stays unknown. */
 const GRACE_MILLISECONDS = 10_000;
 
 /** Consequences of a plan for an update. */
