@@ -6,5 +6,9 @@ import { servicePerPod } from './controller.mjs';
 
 await sweepCommand(servicePerPod, async () => {
   const [database] = Yaml.load(join(import.meta.dirname, 'database.yaml'));
-  return [1, 2].map((replicas) => ({ ...database, spec: { ...database.spec, replicas } }));
+  return ['5432', '5432,8008'].map((ports, index) => ({
+    ...database,
+    metadata: { ...database.metadata, annotations: { 'pods.example.com/ports': ports } },
+    spec: { ...database.spec, replicas: index + 1 },
+  }));
 });

@@ -210,7 +210,11 @@ export class Trial implements AsyncDisposable {
   }
 
   async edit(sample: Sample): Promise<void> {
-    const { spec } = placed(sample, { ...this.site, name: this.name });
+    const { spec, ...metadata } = placed(sample, { ...this.site, name: this.name });
+    if (metadata.labels ?? metadata.annotations) {
+      this.steps.push(`set ${JSON.stringify(metadata)}`);
+      await this.run.cluster.merge(this.place(), { metadata });
+    }
     this.steps.push(`replace its spec by ${JSON.stringify(spec)}`);
     await this.run.cluster.replaceSpec(this.place(), spec);
   }
