@@ -279,7 +279,7 @@ export function rfc3339Seconds(date: Date): string {
 export const SETTLING: Readiness = {
   ...{ phase: 'progressing', reason: 'Settling' },
   message:
-    'What is rendered has changed back and forth without an edit: an earlier rendering is kept until it is known whether its own effects are the cause',
+    'What is rendered keeps changing without an edit: an earlier rendering is kept until it is known whether its own effects are the cause',
 };
 
 /** Returns the readiness of a paused custom resource of which an object is missing; undefined where all are there. */

@@ -77,7 +77,7 @@ describe('a project that is worked on', () => {
   test('a namespace that a kind names may come with the prerequisites, since rights are granted in it', async () => {
     const account = "{ apiVersion: 'v1', kind: 'ServiceAccount', namespaces: ['places'] }, ";
     project.edit('src/kind.ts', 'children: [', `children: [${account}`);
-    await project.told('404 namespaces "places" not found');
+    await project.told('404 namespaces "places" not found; create it in prerequisites/');
     const place = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'places' } };
     project.write('prerequisites/places.json', JSON.stringify(place));
     await project.told('prerequisites/: namespace/places serverside-applied');

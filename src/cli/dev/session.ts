@@ -7,6 +7,7 @@ import type { FSWatcher } from 'chokidar';
 import createLogUpdate from 'log-update';
 import { messageOf } from '../../contract/error.js';
 import type { Api } from '../../client/api.js';
+import { ApiError } from '../../client/api-error.js';
 import { aborted, sleep, systemClock } from '../../client/clock.js';
 import { withCluster } from '../cluster.js';
 import type { SharedOptions } from '../options.js';
@@ -216,7 +217,11 @@ class Session {
       this.watcher?.add(project.sources.filter((source) => !resolve(source).startsWith(this.root + sep)));
       await this.apply(project);
     } catch (error) {
-      if (!this.isOver()) this.view.report(`The save couldn't be processed: ${messageOf(error)}`, 'error');
+      // Rights are granted in the namespaces that kinds name.
+      const remedy =
+        error instanceof ApiError && error.code === 404 ? `; create it in ${PREREQUISITES}/` : '';
+      if (!this.isOver())
+        this.view.report(`The save couldn't be processed: ${messageOf(error)}${remedy}`, 'error');
     }
   }
 
