@@ -184,7 +184,7 @@ function sampleOf({ metadata: { labels, annotations }, spec }: AnyObject): Sampl
  */
 export async function sweepCommand(
   kind: Kind | StandaloneController,
-  samples: (site: SampleSite) => Promise<readonly AnyObject[]>,
+  samples: (site: SampleSite) => Promise<readonly AnyObject[]> | readonly AnyObject[],
   options: Omit<ConformanceOptions, 'checks' | 'seed'> = {},
 ): Promise<void> {
   const print = (text: string): void => void process.stdout.write(`${text}\n`);

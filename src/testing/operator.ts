@@ -5,7 +5,8 @@ import { loadKubeconfig } from '../client/kubeconfig.js';
 import { Manager } from '../engine/loop/manager.js';
 import { UndiciTransport } from '../client/transport.js';
 import { render } from '../render/renderer.js';
-import { silentLogger } from '../telemetry/logger.js';
+import { createLogger, silentLogger } from '../telemetry/logger.js';
+import type { Logger } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { installCrd } from './account.js';
 import { Cluster } from './cluster.js';
@@ -28,6 +29,8 @@ export interface OperatorProps {
    * @internal
    */
   readonly prepare?: (wire: Wire) => void;
+  /** @internal */
+  readonly log?: Logger;
   /** Longest wait until it knows all objects, in milliseconds. @default 60000 */
   readonly startMilliseconds?: number;
 }
@@ -47,14 +50,15 @@ export class Operator implements Disposable {
   private readonly stopping = new AbortController();
   private readonly ended: Promise<void>;
 
-  private constructor({ kubeconfig, kinds, namespaces, given, prepare }: OperatorProps) {
+  private constructor(props: OperatorProps) {
+    const { kubeconfig, kinds, namespaces, given, prepare, log = silentLogger } = props;
     this.wire = new Wire(new UndiciTransport(loadKubeconfig({ kubeconfig }), 'reconstruct-testing'));
     prepare?.(this.wire);
     this.manager = new Manager({
       controllers: kinds.flatMap((kind) =>
         kind.controllers({ ...given, render, ...(namespaces && { namespaces }) }),
       ),
-      ...{ transport: this.wire, log: silentLogger, metrics: new Metrics(), instance: 'testing' },
+      ...{ transport: this.wire, log, metrics: new Metrics(), instance: 'testing' },
       // Backoff without jitter.
       random: () => 0,
       ...(namespaces && { namespaces }),
@@ -132,7 +136,10 @@ export interface SandboxContext {
   readonly cluster: Cluster;
   /** Makes a namespace of its own; the purpose begins its name. */
   makeNamespace(purpose: string): Promise<string>;
-  /** Starts the operator of kinds and controllers without a CRD, as the admin; it ends with the body, or by its `stop`. */
+  /**
+   * Starts the operator of kinds and controllers without a CRD, as the admin; it ends with the body, or by its `stop`. Its warnings and errors
+   * are written to standard error.
+   */
   run(kinds: readonly (Kind | StandaloneController)[], namespaces?: readonly string[]): Promise<Operator>;
 }
 
@@ -150,6 +157,7 @@ export async function withSandbox<T>(
   { kinds = [], ...options }: WithSandboxOptions,
   body: (context: SandboxContext) => Promise<T>,
 ): Promise<T> {
+  const log = await createLogger({ level: 'warn', format: 'pretty' });
   const sandbox = await startSandbox(options);
   const cluster = new Cluster(sandbox);
   const operators: Operator[] = [];
@@ -161,7 +169,7 @@ export async function withSandbox<T>(
       ...{ sandbox, cluster, makeNamespace: (purpose) => cluster.makeNamespace(purpose) },
       run: async (running, namespaces) => {
         const operator = await Operator.start({
-          ...{ kubeconfig: sandbox.adminKubeconfig, kinds: running },
+          ...{ kubeconfig: sandbox.adminKubeconfig, kinds: running, log },
           ...(namespaces && { namespaces }),
         });
         operators.push(operator);
