@@ -42,7 +42,7 @@ export const podHistory = defineController({
   keyOf: ({ metadata }) => metadata.namespace ?? '',
   watches: [
     {
-      ...{ type: POD, readOnly: true, writes: ['delete'] },
+      ...{ type: POD, writes: ['delete'] },
       // Pods that run aren't kept in memory.
       keep: (object) => {
         const pod = /** @type {import('cdk8s-reconstruct').ObjectOf<'v1', 'Pod'>} */ (object);

@@ -1,13 +1,14 @@
 import type { ChangeSet } from '../contract/change.js';
 import type { Readiness } from '../contract/conditions.js';
 import type { Controller, Reader, Watch } from '../contract/controller.js';
-import type { OperatorError } from '../contract/error.js';
+import { OperatorError } from '../contract/error.js';
 import type { Kind, StandaloneController } from '../contract/kind.js';
 import { childrenFieldManager } from '../contract/names.js';
 import { byName, describeRef, keyOf, objectId, ownerOf } from '../contract/object.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
 import { NOTHING } from '../contract/plan.js';
-import type { HandOverStep, OwnStep, PruneStep } from '../contract/plan.js';
+import type { HandOverStep, OwnStep, PruneStep, Step } from '../contract/plan.js';
+import { groupKind } from '../contract/resource.js';
 import { controlOf } from '../values/control.js';
 import { operatorErrorOf, reading } from '../values/origin.js';
 import { requireReadable } from '../values/projections.js';
@@ -111,8 +112,25 @@ export function defineController(
 }
 
 /** Returns a watch whose `keep` may leave objects out, unless the plan creates some of its type. */
-function completed<Given extends Partial<Watch>>(watch: Given): Given & Pick<Watch, 'readOnly'> {
+function withReadOnly<Given extends Partial<Watch>>(watch: Given): Given & Pick<Watch, 'readOnly'> {
   return { readOnly: !watch.writes?.includes('create'), ...watch };
+}
+
+/** Checks that what is to be owned is of a type of which it is known who owns what. @throws OperatorError `PlanFailed` where it isn't */
+function requireCreated(
+  watches: readonly Partial<Watch>[],
+  steps: readonly (Pick<OwnStep, 'do' | 'object'> | Exclude<Step, OwnStep>)[],
+): void {
+  const created = new Set(
+    watches.flatMap(({ type, writes }) => (type && writes?.includes('create') ? groupKind(type) : [])),
+  );
+  for (const step of steps)
+    if (step.do === 'own' && !created.has(groupKind(step.object)))
+      throw new OperatorError({
+        reason: 'PlanFailed',
+        message: `${describeRef(step.object)} is owned, and its watch doesn't say so; give it writes: ['create', 'patch', 'delete']`,
+        isBug: true,
+      });
 }
 
 function missing(object: AnyObject): Readiness {
@@ -132,6 +150,7 @@ function standalone(props: StandaloneProps): StandaloneController {
         watches.map(({ type }) => type),
         () => plan({ reader, key, now }),
       );
+      requireCreated(watches, steps);
       return {
         ...NOTHING,
         steps: steps.map((step) => (step.do === 'own' ? { fieldManager, ...step } : step)),
@@ -140,7 +159,7 @@ function standalone(props: StandaloneProps): StandaloneController {
       return { ...NOTHING, error: operatorErrorOf(error, 'PlanFailed') };
     }
   };
-  const watched = watches.map((watch) => ({ ...completed(watch), mapsTo: () => [name] }));
+  const watched = watches.map((watch) => ({ ...withReadOnly(watch), mapsTo: () => [name] }));
   return { name, controllers: () => [{ ...others, name, kind: name, watches: watched, reconcile }] };
 }
 
@@ -151,7 +170,7 @@ function controllerOf(
 ): Controller {
   const fieldManager = childrenFieldManager(type.kind);
   const mapsTo = (object: AnyObject) => (shared ? [shared(object)] : ownersKeys(type, object));
-  const watched = watches.map((watch) => ({ mapsTo, ...completed(watch) }));
+  const watched = watches.map((watch) => ({ mapsTo, ...withReadOnly(watch) }));
   const types = watches.map((watch) => watch.type);
   const isOwner = watches.some(({ writes }) => writes?.includes('create'));
 
@@ -166,6 +185,7 @@ function controllerOf(
       isPaused = control.isPaused ?? false;
       const planned = reading(types, () => plan({ cr: cr as never, key, reader, now }));
       const defaults = { owner: ownerOf(cr), fieldManager, ...(control.drift && { drift: control.drift }) };
+      requireCreated(watches, planned.steps ?? []);
       steps = (planned.steps ?? []).map((step) => (step.do === 'own' ? { ...defaults, ...step } : step));
       report = planned.status;
     } catch (error) {

@@ -7,9 +7,9 @@ import { resourceType } from '../contract/resource.js';
 /** Type of the namespaces that a selector chooses. */
 export const namespaceType = resourceType({ apiVersion: 'v1', kind: 'Namespace', namespaced: false });
 
-interface LeavingController extends Controller {
+interface SelectingController extends Controller {
   /** Returns the plan of a custom resource that isn't looked after any more. */
-  left(key: string, now: Date): Plan;
+  unselected(key: string, now: Date): Plan;
 }
 
 /**
@@ -18,7 +18,7 @@ interface LeavingController extends Controller {
  *
  * @param controller one with a key for each custom resource, that of its namespace and name
  */
-export function inNamespaces(controller: LeavingController, selector: string | undefined): Controller {
+export function inNamespaces(controller: SelectingController, selector: string | undefined): Controller {
   if (selector === undefined) return controller;
   const watch: Watch = {
     ...{ type: namespaceType, selector, readOnly: true, keep: keepIdentity, mapsTo: () => [] },
@@ -32,7 +32,7 @@ export function inNamespaces(controller: LeavingController, selector: string | u
       const isSelected = reader.get(namespaceType, splitKey(key).namespace ?? '') !== undefined;
       // What is left of a custom resource that is gone may have outlived its namespace.
       const isGone = first && reader.get(first.type, key) === undefined;
-      return isSelected || isGone ? controller.reconcile(key, reader, now) : controller.left(key, now);
+      return isSelected || isGone ? controller.reconcile(key, reader, now) : controller.unselected(key, now);
     },
   };
 }

@@ -232,11 +232,11 @@ export class OwnedChildren implements Controller {
     if (!cr || (isGoing && !isDeleted)) {
       this.renderer.forget(key);
       const release = cr && hasFinalizer && isSelected ? [this.finalizer(cr, false)] : [];
-      return { ...this.left(key, now), steps: [...release, ...collected] };
+      return { ...this.unselected(key, now), steps: [...release, ...collected] };
     }
     // What the garbage collector is to release would be deleted as not rendered.
     const isOrphaning = isDeleted && cr.metadata.finalizers?.includes('orphan');
-    if (!isSelected) return this.left(key, now);
+    if (!isSelected) return this.unselected(key, now);
     if (isOrphaning) return NOTHING;
     const owner = { ...ownerOf(cr), blockOwnerDeletion: !this.owning.decorates };
     const controlled = this.controlled(cr, reader);
@@ -259,7 +259,7 @@ export class OwnedChildren implements Controller {
   }
 
   /** Returns the plan of a custom resource that isn't looked after any more: its objects stay, and others are updated in its place. */
-  left(key: string, now: Date): Plan {
+  unselected(key: string, now: Date): Plan {
     const wakes = this.updates?.forget(key, now) ?? [];
     return { steps: [], conclude: () => ({ status: [], events: [], wakes }) };
   }

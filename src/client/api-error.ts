@@ -227,8 +227,8 @@ export class ApiError extends Error {
     return this.causes.map(({ field = '' }) => field.split('.').map((name) => `f:${name}`));
   }
 
-  /** Paths of maps, but for those in lists, that an apply has emptied: null is left of them, which a schema refuses. */
-  get emptiedMaps(): string[][] {
+  /** Paths at which null was met in place of a map, but for those in lists. */
+  get nullMaps(): string[][] {
     const isNull = ({ field = '', message = '' }: StatusCause): boolean =>
       /^Invalid value: "null": .* must be of type object: "null"$/.test(message) && !field.includes('[');
     return this.code === 422 ? this.causes.filter(isNull).map(({ field = '' }) => field.split('.')) : [];

@@ -4,6 +4,7 @@ import { checkNames } from '../author/definition.js';
 import { OperatorError } from '../contract/error.js';
 import type { Kind, StandaloneController } from '../contract/kind.js';
 import type { AnyObject, CustomResource } from '../contract/object.js';
+import { groupOf } from '../contract/object.js';
 import { judge, KnownKinds, readCustomResources } from '../validate/custom-resource.js';
 import { formatProblem, InputError } from '../validate/problem.js';
 import { isObject, offlineInputs } from '../render/references.js';
@@ -74,7 +75,12 @@ export async function readSamples(
   const sources = [below.startsWith('..') ? path : below];
   const inputs = await readCustomResources({
     ...{ sources, kinds: [kind] },
-    takes: ({ value }) => isObject(value) && suggest(value.kind, [kind.type.kind]) === undefined,
+    // Of another group, a name that is alike is no mistake.
+    takes: ({ value }) =>
+      isObject(value) &&
+      (groupOf(value.apiVersion) === groupOf(kind.type.apiVersion)
+        ? suggest(value.kind, [kind.type.kind]) === undefined
+        : value.kind !== kind.type.kind),
   });
   return inputs.map(({ document }) => document.value) as [SampleObject, ...SampleObject[]];
 }

@@ -267,3 +267,16 @@ test('of types that the plan never creates, objects may be left out of memory', 
 
   expect(readOnly).toEqual([false, true, true]);
 });
+
+test('what the plan owns has to be of a type that its watch says it creates', () => {
+  const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', namespace: 'shop' } };
+  const watches = [{ type: MAP, writes: ['patch'] as const }];
+  const own = {
+    do: 'own',
+    object,
+    owner: { apiVersion: 'v1', kind: 'Pod', name: 'a', uid: 'u', controller: true },
+  };
+  const kind = defineController({ name: 'maps', watches, plan: () => [own as never] });
+  const { error, steps } = kind.controllers({ render })[0]!.reconcile('maps', {} as Reader, NOW);
+  expect([error?.message, steps]).toEqual([expect.stringContaining("writes: ['create'"), []]);
+});

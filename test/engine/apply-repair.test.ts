@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { handlersOf, interpret } from '../../src/engine/plan/interpret.js';
 import type { AnyObject, FieldsV1, ManagedFieldsEntry } from '../../src/contract/object.js';
 import type { ApiRequest, ApiResponse } from '../../src/client/transport.js';
 import { deployment, edit, newSetup, settledSetup, step } from './support/apply-setup.js';
@@ -357,5 +358,59 @@ describe('Applier, what cannot be changed', () => {
     failOnce(setup, immutable);
     expect(await setup.apply(step(deployment(3)))).toMatchObject({ error: { reason: 'ImmutableField' } });
     expect(requests(setup)).toEqual(['PATCH']);
+  });
+});
+
+describe('Applier, of a map that becomes empty', () => {
+  const field = 'spec.template.spec.nodeSelector';
+  const emptied = (value: object) => {
+    const { spec, ...rest } = deployment(3) as AnyObject & { readonly spec: object };
+    return step({ ...rest, spec: { ...spec, template: { spec: { nodeSelector: value } } } } as AnyObject);
+  };
+  const message = `Invalid value: "null": ${field} in body must be of type object: "null"`;
+  const refused = (at = field): ApiResponse =>
+    failure(422, 'Invalid', 'is invalid', {
+      causes: [{ reason: 'FieldValueTypeInvalid', message, field: at }],
+    });
+  const bodies = ({ server }: Setup): string[] =>
+    server.requests.map(({ body }) => JSON.stringify((body as AnyObject & { readonly spec: object }).spec));
+
+  it('removes it first, without what would look like drift where it ends at that', async () => {
+    const setup = await settledSetup();
+    failOnce(setup, refused());
+    expect(await setup.apply(emptied({}))).toMatchObject({ action: 'configured' });
+    expect(bodies(setup).map((body) => body.includes('nodeSelector'))).toEqual([true, false, true]);
+    const hashes = setup.server.requests.map(
+      ({ body }) => (body as AnyObject).metadata.annotations?.['reconstruct.kosmos.io/applied-hash'],
+    );
+    expect(hashes[1]).not.toBe(hashes[2]);
+    expect(hashes[0]).toBe(hashes[2]);
+  });
+
+  it('sends nothing more where there is no map, and says what was refused first', async () => {
+    const setup = await settledSetup();
+    failOnce(setup, refused('spec.paused'));
+    expect(await setup.apply(emptied({}))).toMatchObject({ action: 'failed' });
+    expect(setup.server.requests).toHaveLength(1);
+
+    const twice = await settledSetup();
+    twice.server.intercept = ({ method, body }) => {
+      if (method !== 'PATCH') return undefined;
+      return JSON.stringify(body).includes('nodeSelector')
+        ? refused()
+        : failure(422, 'Invalid', 'spec.template.spec.nodeSelector: Required value');
+    };
+    const { error } = await twice.apply(emptied({}));
+    expect(error?.message).toContain('is invalid');
+  });
+
+  it('shows in a dry run what is removed', async () => {
+    const setup = await settledSetup();
+    failOnce(setup, refused());
+    const hand = { ...setup.hand, isDry: true };
+    const plan = { steps: [emptied({})], conclude: () => ({ status: [], events: [] }) };
+    const { changes } = await interpret(plan, hand, handlersOf([]));
+    expect(changes[0]?.action).toBe('configured');
+    expect(setup.server.requests).toHaveLength(2);
   });
 });

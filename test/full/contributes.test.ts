@@ -57,7 +57,7 @@ function isClean({ metadata }: AnyObject): void {
     managedFields?: readonly { readonly manager: string }[];
   };
   expect(Object.keys(annotations).filter((name) => /example\.com|reconstruct/.test(name))).toEqual([]);
-  expect(managedFields?.filter(({ manager }) => manager.startsWith('nap-'))).toEqual([]);
+  expect(managedFields?.filter(({ manager }) => /^(nap|switch)-/.test(manager))).toEqual([]);
   expect(metadata.labels).toBeUndefined();
   expect(metadata.ownerReferences).toBeUndefined();
 }
@@ -322,4 +322,6 @@ test('a map that is owned as a whole is taken, and given back as it was; of one 
   });
   await selects(red, former);
   expect((await cluster.get(switches.childPlace(configMaps, 'web'))).data).toEqual({ mode: 'a' });
+  for (const type of [services, policies, configMaps])
+    isClean(await cluster.get(switches.childPlace(type, 'web')));
 });

@@ -64,9 +64,13 @@ test('a map of the status can be emptied', async () => {
   await eventually(async () => {
     expect(await data('noted')).toEqual({ opened: 'false', note: 'a' });
   });
+  await settled(cluster, user);
+  const requests = await requestsFromNowOn(cluster, user);
   await latches.edit('noted', { note: '' });
   await latches.ready('noted');
   expect((await status('noted')).notes).toEqual({});
+  const refused = (await requests()).filter(({ code = 0 }) => code >= 400);
+  expect(refused.map(({ code }) => code)).toEqual([422]);
 });
 
 test('fields that others write are not remembered, and those that are lost are worked out again', async () => {

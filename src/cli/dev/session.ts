@@ -219,7 +219,7 @@ class Session {
     } catch (error) {
       // Rights are granted in the namespaces that kinds name.
       const remedy =
-        error instanceof ApiError && error.code === 404 ? `; create it in ${PREREQUISITES}/` : '';
+        error instanceof ApiError && error.objectIsGone ? `; create it in ${PREREQUISITES}/` : '';
       if (!this.isOver())
         this.view.report(`The save couldn't be processed: ${messageOf(error)}${remedy}`, 'error');
     }

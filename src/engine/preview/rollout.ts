@@ -58,8 +58,10 @@ export function isFixed(before: AnyObject, { path, after }: FieldChange): boolea
 /** Reports whether a StatefulSet gets another claim: it then fails to update its Pods, which can't get another volume while they run. */
 function addsClaim(before: AnyObject, after: AnyObject): boolean {
   const [was, is] = [before, after].map(({ spec = {} }) => {
-    const { volumeClaimTemplates = [] } = spec as { readonly volumeClaimTemplates?: readonly AnyObject[] };
-    return volumeClaimTemplates.map(({ metadata }) => metadata.name);
+    const { volumeClaimTemplates = [] } = spec as {
+      readonly volumeClaimTemplates?: readonly Partial<AnyObject>[];
+    };
+    return volumeClaimTemplates.map(({ metadata }) => metadata?.name);
   }) as [string[], string[]];
   return is.some((name) => !was.includes(name));
 }

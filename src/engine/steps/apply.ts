@@ -2,7 +2,7 @@ import type { Change } from '../../contract/change.js';
 import { ADOPT_BY_ANNOTATION, APPLIED_HASH_ANNOTATION, SHARED_HASH_PREFIX } from '../../contract/names.js';
 import { recordOf, recordText } from '../../values/projections.js';
 import type { AppliedRecord } from '../../values/projections.js';
-import { contentHash } from '../../values/json.js';
+import { contentHash, isMap } from '../../values/json.js';
 import { controllerOf, describeRef, keyOf, objectId, refOf, splitKey } from '../../contract/object.js';
 import type { AnyObject, ManagedFieldsEntry, ObjectRef, Owner } from '../../contract/object.js';
 import { groupKind } from '../../contract/resource.js';
@@ -167,17 +167,34 @@ export async function sendApply(task: Task, known: Entry | undefined, force: boo
   try {
     return await send(body);
   } catch (error) {
-    const emptied = error instanceof ApiError ? error.emptiedMaps : [];
-    if (emptied.length === 0) throw error;
-    await send(emptied.reduce(withoutField, body));
-    return await send(body);
+    const nulls = error instanceof ApiError ? error.nullMaps : [];
+    const less = nulls.reduce(withoutMap, body);
+    if (less === body) throw error;
+    const removed = await send(unfinished(task, less)).catch(() => {
+      throw error;
+    });
+    if (hand.isDry) return removed;
+    const { resourceVersion } = body.metadata;
+    const { resourceVersion: next } = removed.object.metadata;
+    const versioned = resourceVersion === undefined ? {} : { resourceVersion: next };
+    return await send({ ...body, metadata: { ...body.metadata, ...versioned } } as AnyObject);
   }
 }
 
-function withoutField<Given extends object>(given: Given, [name = '', ...rest]: readonly string[]): Given {
+/** Returns an object without the map at a path; the same where there is none. */
+function withoutMap<Given extends object>(given: Given, [name = '', ...rest]: readonly string[]): Given {
   const { [name]: value, ...others } = given as Readonly<Record<string, unknown>>;
-  const isIn = rest.length > 0 && typeof value === 'object' && value !== null;
-  return { ...others, ...(isIn && { [name]: withoutField(value, rest) }) } as Given;
+  if (!isMap(value)) return given;
+  const left = rest.length === 0 ? undefined : withoutMap(value, rest);
+  return left === value ? given : ({ ...others, ...(left && { [name]: left }) } as Given);
+}
+
+/** Returns an intent that is sent in part, with a hash of its own: where it stays at that, it isn't drift. */
+function unfinished({ hash, hashName }: Task, part: AnyObject): AnyObject {
+  const { annotations = {} } = part.metadata;
+  const record = annotations[hashName]?.replace(hash, contentHash(part));
+  if (record === undefined) return part;
+  return { ...part, metadata: { ...part.metadata, annotations: { ...annotations, [hashName]: record } } };
 }
 
 /** Returns the outcome of an apply whose intent still stands. */

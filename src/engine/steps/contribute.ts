@@ -38,6 +38,9 @@ const managers = new WeakMap<AnyObject, ReadonlySet<string | undefined>>();
 /** Maximum number of characters of the values that fields had before: an annotation keeps them, and is kept in memory. */
 const MAX_FORMER = 4_096;
 
+/** Field manager of a dry run, which has applied nothing that the apply would drop. */
+const PROBE_MANAGER = 'reconstruct-probe';
+
 /** Remedies where an object is of others, who may not create it again. */
 const REMEDIES = { ImmutableField: 'leave the field as it is' };
 
@@ -157,12 +160,21 @@ async function requireWhole(
   live: AnyObject,
   takes: readonly string[],
 ): Promise<void> {
-  const whole = takes.filter((path) => valuesAt(object, path).some(isContainer));
+  const before = appliedEntry(fieldManager, live);
+  const whole = takes.filter(
+    (path) => valuesAt(object, path).some(isContainer) && namedAt(before, path) === undefined,
+  );
   if (whole.length === 0) return;
-  const options = { fieldManager, force: true, dryRun: true };
-  const intent = withUid(object, live.metadata.uid);
-  const tried = await api.apply(reader.resourceType(object), intent, options);
-  const entry = appliedEntry(fieldManager, tried.object);
+  const { apiVersion, kind, metadata } = object;
+  const { name, namespace } = metadata;
+  const identity = { apiVersion, kind, metadata: { name, ...(namespace !== undefined && { namespace }) } };
+  const probe = whole.reduce<unknown>(
+    (of, path) => withValue(of, stepsOf(path), valuesAt(object, path)),
+    withUid(identity, live.metadata.uid),
+  ) as AnyObject;
+  const options = { fieldManager: PROBE_MANAGER, force: true, dryRun: true };
+  const tried = await api.apply(reader.resourceType(object), probe, options);
+  const entry = appliedEntry(PROBE_MANAGER, tried.object);
   const inParts = whole.find((path) => Object.keys(namedAt(entry, path) ?? {}).length > 0);
   if (inParts !== undefined)
     throw new OperatorError({
