@@ -365,7 +365,7 @@ describe('Applier, of a map that becomes empty', () => {
   const field = 'spec.template.spec.nodeSelector';
   const emptied = (value: object) => {
     const { spec, ...rest } = deployment(3) as AnyObject & { readonly spec: object };
-    return step({ ...rest, spec: { ...spec, template: { spec: { nodeSelector: value } } } } as AnyObject);
+    return step({ ...rest, spec: { ...spec, template: { spec: { nodeSelector: value } } } });
   };
   const message = `Invalid value: "null": ${field} in body must be of type object: "null"`;
   const refused = (at = field): ApiResponse =>

@@ -79,12 +79,17 @@ describe('a project that is worked on', () => {
     project.edit('src/kind.ts', 'children: [', `children: [${account}`);
     await project.told('404 namespaces "places" not found; create it in prerequisites/');
     const place = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'places' } };
+    const before = project.output.length;
     project.write('prerequisites/places.json', JSON.stringify(place));
     await project.told('prerequisites/: namespace/places serverside-applied');
     await eventually(async () => {
       expect(await kubectl('get', 'roles', '-n', 'places', '-o', 'name')).toContain('reconstruct');
     });
+    // A controller that starts would load the mistake that the next test saves.
+    await project.told('the controller runs what was loaded at', before);
+    const after = project.output.length;
     project.edit('src/kind.ts', account, '');
+    await project.told('the controller runs what was loaded at', after);
   });
 
   test('a mistake in the code is reported with its place, the controller goes on, and the next save mends it', async () => {
