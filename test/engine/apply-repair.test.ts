@@ -402,6 +402,15 @@ describe('Applier, of a map that becomes empty', () => {
     };
     const { error } = await twice.apply(emptied({}));
     expect(error?.message).toContain('is invalid');
+
+    const busy = await settledSetup();
+    busy.server.intercept = ({ method, body }) => {
+      if (method !== 'PATCH') return undefined;
+      return JSON.stringify(body).includes('nodeSelector')
+        ? refused()
+        : failure(503, 'ServiceUnavailable', 'no');
+    };
+    expect((await busy.apply(emptied({}))).error?.retry).toBe('backoff');
   });
 
   it('shows in a dry run what is removed', async () => {

@@ -170,8 +170,8 @@ export async function sendApply(task: Task, known: Entry | undefined, force: boo
     const nulls = error instanceof ApiError ? error.nullMaps : [];
     const less = nulls.reduce(withoutMap, body);
     if (less === body) throw error;
-    const removed = await send(unfinished(task, less)).catch(() => {
-      throw error;
+    const removed = await send(unfinished(task, less)).catch((failure: unknown) => {
+      throw failure instanceof ApiError && failure.refused ? error : failure;
     });
     if (hand.isDry) return removed;
     const { resourceVersion } = body.metadata;
