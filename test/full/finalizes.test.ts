@@ -181,6 +181,10 @@ test('what the garbage collector is to release stays, and the work begins behind
     const { name, uid } = config!.metadata;
     expect((await child(name))?.metadata, name).toMatchObject({ uid });
   }
+  // It is collected once its custom resource has gone.
+  await eventually(async () => {
+    expect(await child(`${names[0]}-goodbye`)).toBeUndefined();
+  });
   const said = writes(await requests()).filter(({ objectRef }) => objectRef!.name === `${names[0]}-goodbye`);
   expect(said.map(({ verb }) => verb)).toEqual(['patch', 'delete']);
 });
