@@ -29,7 +29,11 @@ export interface OperatorProps {
    * @internal
    */
   readonly prepare?: (wire: Wire) => void;
-  /** @internal */
+  /**
+   * Log of the engine.
+   * @default - none
+   * @internal
+   */
   readonly log?: Logger;
   /** Longest wait until it knows all objects, in milliseconds. @default 60000 */
   readonly startMilliseconds?: number;

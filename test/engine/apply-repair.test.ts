@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { handlersOf, interpret } from '../../src/engine/plan/interpret.js';
+import type { Change } from '../../src/contract/change.js';
 import type { AnyObject, FieldsV1, ManagedFieldsEntry } from '../../src/contract/object.js';
 import type { ApiRequest, ApiResponse } from '../../src/client/transport.js';
 import { deployment, edit, newSetup, settledSetup, step } from './support/apply-setup.js';
@@ -375,6 +376,16 @@ describe('Applier, of a map that becomes empty', () => {
   const bodies = ({ server }: Setup): string[] =>
     server.requests.map(({ body }) => JSON.stringify((body as AnyObject & { readonly spec: object }).spec));
 
+  /** The server refuses the map, and answers an apply without it like this. */
+  const applyRefusedTwice = async (answer: ApiResponse): Promise<Change> => {
+    const setup = await settledSetup();
+    setup.server.intercept = ({ method, body }) => {
+      if (method !== 'PATCH') return undefined;
+      return JSON.stringify(body).includes('nodeSelector') ? refused() : answer;
+    };
+    return setup.apply(emptied({}));
+  };
+
   it('removes it first, without what would look like drift where it ends at that', async () => {
     const setup = await settledSetup();
     failOnce(setup, refused());
@@ -393,24 +404,10 @@ describe('Applier, of a map that becomes empty', () => {
     expect(await setup.apply(emptied({}))).toMatchObject({ action: 'failed' });
     expect(setup.server.requests).toHaveLength(1);
 
-    const twice = await settledSetup();
-    twice.server.intercept = ({ method, body }) => {
-      if (method !== 'PATCH') return undefined;
-      return JSON.stringify(body).includes('nodeSelector')
-        ? refused()
-        : failure(422, 'Invalid', 'spec.template.spec.nodeSelector: Required value');
-    };
-    const { error } = await twice.apply(emptied({}));
+    const { error } = await applyRefusedTwice(failure(422, 'Invalid', `${field}: Required value`));
     expect(error?.message).toContain('is invalid');
-
-    const busy = await settledSetup();
-    busy.server.intercept = ({ method, body }) => {
-      if (method !== 'PATCH') return undefined;
-      return JSON.stringify(body).includes('nodeSelector')
-        ? refused()
-        : failure(503, 'ServiceUnavailable', 'no');
-    };
-    expect((await busy.apply(emptied({}))).error?.retry).toBe('backoff');
+    const { error: busy } = await applyRefusedTwice(failure(503, 'ServiceUnavailable', 'no'));
+    expect(busy?.retry).toBe('backoff');
   });
 
   it('shows in a dry run what is removed', async () => {
